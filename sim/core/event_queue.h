@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <queue>
+#include <utility>
+#include <vector>
+
+#include "sim/core/errors.h"
+#include "sim/core/sim_time.h"
+
+namespace headway {
+
+// Rank among events at one instant. Free resources first, then admit, then let waiting policies
+// look again, then observe, then stop.
+enum class Phase : std::uint8_t { kStepEnd, kArrival, kWake, kSample, kStop };
+
+// Events in one total order: (time, phase, sequence of insertion). An event for "now" goes through
+// the queue like any other. Body is a std::variant of named event values, never a closure, so that
+// logs and the fingerprint can name it.
+template <typename Body>
+class EventQueue {
+ public:
+  struct Event {
+    SimTime time;
+    Phase phase;
+    std::uint64_t sequence;
+    Body body;
+  };
+
+  // REQUIRES: time >= now().
+  void push(SimTime time, Phase phase, Body body) {
+    SIM_CHECK(time >= now_, "an event may not lie in the past");
+    heap_.push(Event{time, phase, next_sequence_++, std::move(body)});
+  }
+
+  bool empty() const { return heap_.empty(); }
+  std::size_t size() const { return heap_.size(); }
+  const Event& top() const { return heap_.top(); }
+  SimTime now() const { return now_; }
+
+  // REQUIRES: !empty(). Moves the clock to the event.
+  Event pop() {
+    Event event = heap_.top();
+    heap_.pop();
+    now_ = event.time;
+    return event;
+  }
+
+ private:
+  struct Later {
+    bool operator()(const Event& a, const Event& b) const {
+      if (a.time != b.time) return a.time > b.time;
+      if (a.phase != b.phase) return a.phase > b.phase;
+      return a.sequence > b.sequence;
+    }
+  };
+  std::priority_queue<Event, std::vector<Event>, Later> heap_;
+  std::uint64_t next_sequence_ = 0;
+  SimTime now_;
+};
+
+}  // namespace headway

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/core/sim_time.h"
+#include "sim/cost/step_shape.h"
+
+namespace headway {
+
+// Where a modelled time came from.
+enum class Coverage : std::uint8_t { kMeasured, kInterpolated, kExtrapolated, kRoofline };
+inline constexpr std::size_t kCoverageKinds = 4;
+
+// Classes of GPU work, for step-time breakdowns.
+enum class OpClass : std::uint8_t {
+  kLinear,            // QKV, O, gate/up, down (and router / experts)
+  kPrefillAttention,
+  kDecodeAttention,
+  kLmHead,            // per sampled sequence, with the sampler
+  kElementwise,       // norms, RoPE, activation, embedding, KV write
+  kCommunication,     // all-reduce, all-to-all, pipeline sends
+  kOther,
+};
+inline constexpr std::size_t kOpClasses = 7;
+std::string_view op_class_name(OpClass op);
+
+// GPU time of one step, in microseconds; the host terms are the replica's.
+struct StepCost {
+  double gpu_us = 0;                              // the sum of by_class_us
+  std::array<double, kOpClasses> by_class_us{};
+  std::array<double, kCoverageKinds> coverage_us{};  // the same time split by where it came from
+};
+
+// Step -> GPU time, from a profile or from the roofline. Lowered once per run: price() is a few
+// look-ups (well under a microsecond) and allocates nothing. Thread-safe for concurrent reads.
+class CostModel {
+ public:
+  virtual ~CostModel() = default;
+  virtual StepCost price(const StepShape& shape) const = 0;
+  // KV length above which, and step size above which, price() extrapolates; for messages.
+  virtual std::string describe() const = 0;
+};
+
+}  // namespace headway

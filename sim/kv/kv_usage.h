@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstdint>
+
+namespace headway {
+
+// The state of a replica's KV cache, in blocks (contiguous allocators and token pools convert).
+struct KvUsage {
+  std::int64_t total_blocks = 0;    // that can ever be held
+  std::int64_t held_blocks = 0;     // referenced by at least one sequence
+  std::int64_t free_blocks = 0;     // not referenced (prefix-cached ones included)
+  std::int64_t cached_blocks = 0;   // of the free ones, those still holding reusable tokens
+  std::int64_t block_size = 0;      // tokens
+  std::int64_t tokens_stored = 0;   // tokens whose KV sits in held blocks (waste = held*block_size - it)
+  std::int64_t largest_free_run = 0;  // blocks; contiguous allocators only (external fragmentation)
+  std::uint64_t prefix_queries = 0;   // tokens looked up in the prefix cache so far
+  std::uint64_t prefix_hits = 0;      // tokens found
+};
+
+}  // namespace headway

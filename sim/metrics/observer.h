@@ -1,0 +1,73 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "sim/core/sim_time.h"
+
+namespace headway {
+
+// The parts of a request's latency. They sum to its E2EL, to the nanosecond.
+enum class LatencyPart : std::uint8_t {
+  kQueue,         // arrival to first scheduled, less host time
+  kPrefill,       // its own prompt being computed
+  kInterference,  // held up by other requests' prefill
+  kDecode,        // its own tokens being generated
+  kPreemption,    // from losing its KV until it was back where it had been
+  kHost,          // host terms: per request, per step, per sequence
+};
+inline constexpr std::size_t kLatencyParts = 6;
+using LatencySplit = std::array<SimTime, kLatencyParts>;
+
+// A finished (or rejected) request, as announced by its replica.
+struct RequestRecord {
+  std::uint64_t id = 0;
+  std::int64_t session_id = -1;
+  SimTime arrival, scheduled, first_token, finish;
+  SimTime held;                     // waited for a concurrency limit before it was sent
+  std::int32_t prompt_tokens = 0;
+  std::int32_t output_tokens = 0;   // emitted
+  std::int32_t cached_tokens = 0;   // prompt tokens served by the prefix cache at first admission
+  std::int32_t preemptions = 0;
+  std::uint32_t replica = 0;
+  SimTime max_itl;                  // longest gap between two of its tokens
+  LatencySplit split{};
+  bool failed = false;              // rejected or aborted: counted, not measured
+  std::string finish_reason;        // "stop", "length", or why it was rejected
+};
+
+// One engine step, announced when it ends.
+struct StepRecord {
+  std::uint32_t replica = 0;
+  std::uint64_t step = 0;
+  SimTime start, duration;
+  std::int32_t batch = 0;           // sequences scheduled
+  std::int32_t prefill_tokens = 0;
+  std::int32_t decode_tokens = 0;
+  std::int32_t cached_tokens = 0;   // prompt tokens skipped by prefix hits of sequences admitted now
+  std::int64_t running = 0, waiting = 0;  // after the plan
+  std::int64_t kv_blocks = 0;       // held after the plan
+  std::int64_t kv_blocks_total = 0;
+  std::int32_t preempted = 0;
+  SimTime gpu, host;
+  std::array<double, 7> by_class_us{};     // GPU time by OpClass
+  std::array<double, 4> coverage_us{};     // GPU time by Coverage
+};
+
+// Hears the facts of a simulation. Calls come in simulated-time order (per replica).
+class Observer {
+ public:
+  virtual ~Observer() = default;
+  virtual void on_arrival(std::uint64_t /*request*/, SimTime /*now*/) {}
+  virtual void on_step(const StepRecord& /*step*/) {}
+  // `count` gaps of `gap` between consecutive tokens, ending at `now` (pooled ITL).
+  virtual void on_token_gaps(SimTime /*gap*/, std::int64_t /*count*/, SimTime /*now*/) {}
+  // `count` output tokens came out at `now` (first tokens included).
+  virtual void on_tokens(std::int64_t /*count*/, SimTime /*now*/) {}
+  virtual void on_preemption(std::uint64_t /*request*/, std::uint32_t /*replica*/, SimTime /*now*/) {}
+  virtual void on_finish(const RequestRecord& /*request*/) {}
+  virtual void on_end(SimTime /*now*/) {}
+};
+
+}  // namespace headway

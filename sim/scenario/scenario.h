@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/hardware/gpu_spec.h"
+#include "sim/model/model_spec.h"
+#include "sim/scheduling/engine_options.h"
+#include "sim/workload/workload_options.h"
+
+namespace headway {
+
+struct ParallelOptions {
+  std::int32_t tensor_parallel_size = 1;
+  std::int32_t pipeline_parallel_size = 1;
+  std::int32_t data_parallel_size = 1;
+  std::int32_t expert_parallel_size = 1;
+};
+
+struct HostOptions {              // unset = the profile's host block; all zero for "roofline"
+  std::optional<double> per_step_us, per_request_us, per_sequence_us;
+};
+
+struct SpeculationOptions {
+  std::string method;                         // "" = off | ngram | eagle | mtp | medusa | draft_model
+  std::int32_t num_speculative_tokens = 0;
+  std::vector<double> acceptance;             // one rate (i.i.d.) or an unconditional per-position vector
+  std::string acceptance_preset;              // a named published vector
+  std::string draft_model;                    // catalogue name
+};
+
+struct ClusterOptions {
+  std::int32_t replicas = 1;
+  std::string router = "round-robin";
+};
+
+struct SloOptions {               // limits in milliseconds; unset = no limit
+  std::optional<double> ttft_ms, tpot_ms, e2el_ms;
+  bool any() const { return ttft_ms || tpot_ms || e2el_ms; }
+};
+
+// One complete configuration: the strict JSON of contract.md, every default filled in.
+struct Scenario {
+  std::string file;               // where it was read ("" = built in memory); paths are relative to it
+  std::string name;
+  std::string model_name;         // as given
+  ModelSpec model;                // resolved
+  std::string gpu_name;           // as given (the base of an override)
+  GpuSpec gpu;                    // resolved
+  std::string profile = "roofline";
+  Precision precision;
+  EngineOptions engine;
+  ParallelOptions parallel;
+  HostOptions host;
+  SpeculationOptions speculation;
+  ClusterOptions cluster;
+  WorkloadOptions workload;
+  SloOptions slo;
+  std::uint64_t seed = 0;
+};
+
+}  // namespace headway

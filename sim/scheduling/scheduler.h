@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "sim/core/sim_time.h"
+#include "sim/kv/kv_usage.h"
+#include "sim/scheduling/engine_options.h"
+#include "sim/scheduling/step_plan.h"
+
+namespace headway {
+
+// What a scheduler is built from. Options are resolved (no zero stands for a default).
+struct SchedulerConfig {
+  EngineOptions engine;
+  std::int64_t num_blocks = 0;     // KV blocks of engine.block_size tokens (vLLM V1: includes null block 0)
+  std::int64_t num_cpu_blocks = 0; // swap space
+  std::int32_t batches_in_flight = 1;  // 2 with async scheduling, pipeline_parallel_size with PP
+  std::int32_t num_speculative_tokens = 0;
+  std::string_view speculation;    // "" | "ngram" | "eagle" | "draft_model" ...
+  std::uint64_t seed = 0;          // policies that draw (sglang "random")
+};
+
+// Decides the steps of one replica. Owns the queues and the KV of its engine; reads no clock
+// (`now` is passed in), schedules no event, records no metric.
+//
+// Life of a sequence: add() -> plan() ... complete() ... until complete() reports it finished.
+// With batches_in_flight = D, up to D plans may be outstanding; they complete in plan order.
+//
+// Invariants every policy keeps (tests/contract runs them over the whole table):
+//  INV-2 free + held (by reference count) = total after every call, nothing held at the end;
+//  INV-4 no plan exceeds the token budget, the sequence cap or the blocks there are;
+//  INV-5 no empty plan while something could run (unless wake_at says when);
+//  INV-6 every sequence finishes or is rejected with a reason.
+class Scheduler {
+ public:
+  virtual ~Scheduler() = default;
+
+  // The sequence joins the waiting queue. Arrivals of one instant are added in arrival order
+  // before plan() is called.
+  virtual void add(Sequence& sequence) = 0;
+  // The client is gone: leaves queues and KV at once. No effect on a finished sequence.
+  virtual void abort(Sequence& sequence) = 0;
+  // Decides the next step, takes its KV blocks and moves `computed_tokens` forward at once.
+  virtual void plan(SimTime now, StepPlan& plan) = 0;
+  // The step of `plan` has run: appends tokens, finishes sequences, frees KV.
+  virtual void complete(const StepPlan& plan, const StepResult& result, StepUpdate& update) = 0;
+
+  virtual std::int64_t waiting() const = 0;  // waiting, preempted and swapped sequences
+  virtual std::int64_t running() const = 0;
+  virtual KvUsage kv_usage() const = 0;
+  // Throws InternalError when KV conservation (INV-2) does not hold. Walks everything: tests only.
+  virtual void check_kv() const = 0;
+};
+
+// One row of the visible table (scheduler_table.cpp): name, one line of help, factory.
+struct SchedulerEntry {
+  std::string_view name;
+  std::string_view help;      // "engine version: what the rule is"
+  std::unique_ptr<Scheduler> (*make)(const SchedulerConfig&);
+};
+std::span<const SchedulerEntry> scheduler_table();
+// InputError that names the nearest entry when there is none.
+std::unique_ptr<Scheduler> make_scheduler(const SchedulerConfig& config);
+
+}  // namespace headway

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/core/sim_time.h"
+#include "sim/scheduling/sequence.h"
+
+namespace headway {
+
+enum class ScheduledKind : std::uint8_t { kNew, kRunning, kResumed };
+
+// One sequence's part in a step.
+struct ScheduledSequence {
+  Sequence* sequence = nullptr;
+  ScheduledKind kind = ScheduledKind::kRunning;
+  std::int32_t computed_before = 0;  // KV tokens before the step (prefix-cache hits included)
+  std::int32_t num_tokens = 0;       // query tokens computed in the step, drafts included
+  std::int32_t draft_tokens = 0;     // of them, drafts to verify
+  bool samples = false;              // a token comes out of the step
+  bool prefill = false;              // priced as a prefill chunk (else as decode)
+};
+
+struct Rejection {
+  Sequence* sequence = nullptr;
+  std::string reason;
+};
+
+// What a scheduler decides for one step. A buffer that the caller reuses: plan() clears and fills it.
+struct StepPlan {
+  std::vector<ScheduledSequence> scheduled;  // in the engine's own batch order
+  std::vector<Sequence*> preempted;          // in order of preemption
+  std::vector<Rejection> rejected;           // can never run; already removed from the queues
+  std::int32_t total_tokens = 0;             // sum of num_tokens
+  std::int64_t swapped_in_blocks = 0;        // moved over the host link before the step
+  std::int64_t swapped_out_blocks = 0;
+  SimTime wake_at = SimTime::never();        // nothing to run now, but look again at this instant
+
+  bool empty() const { return scheduled.empty(); }
+  void clear() {
+    scheduled.clear();
+    preempted.clear();
+    rejected.clear();
+    total_tokens = 0;
+    swapped_in_blocks = swapped_out_blocks = 0;
+    wake_at = SimTime::never();
+  }
+};
+
+// What the model step yielded, for Scheduler::complete: result i belongs to plan.scheduled[i].
+struct StepResult {
+  std::vector<std::int32_t> accepted_drafts;  // empty = none anywhere; else one an entry of scheduled
+};
+
+// What complete() made of it.
+struct StepUpdate {
+  struct Emission {
+    Sequence* sequence;
+    std::int32_t tokens;  // output tokens kept, >= 1
+  };
+  std::vector<Emission> emitted;      // in batch order
+  std::vector<Sequence*> finished;    // in batch order; finish_reason is set, KV is freed
+  void clear() {
+    emitted.clear();
+    finished.clear();
+  }
+};
+
+}  // namespace headway
