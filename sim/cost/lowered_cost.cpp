@@ -1,0 +1,194 @@
+#include "sim/cost/lowered_cost.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "sim/core/errors.h"
+
+namespace headway {
+namespace {
+
+// Half of what design asks for (0.1 %), since only a few points between knots are looked at.
+constexpr double kTolerance = 5e-4;
+constexpr std::array<double, 3> kProbes{0.25, 0.5, 0.75};
+
+// Knots of a function of the KV sum, refined by halving between the given ones.
+class KnotBuilder {
+ public:
+  KnotBuilder(const StepPricer& pricer, std::int32_t batch) : pricer_(pricer), batch_(batch) {}
+
+  struct Knot {
+    std::int64_t kv_tokens;
+    Priced value;
+    Coverage after;  // source of the values between this knot and the next
+  };
+
+  std::vector<Knot> build(std::int32_t max_length) {
+    std::vector<std::int64_t> sums;
+    for (double length : pricer_.decode_knots(batch_)) {
+      if (length < max_length) sums.push_back(std::llround(length * batch_));
+    }
+    sums.push_back(batch_);
+    sums.push_back(static_cast<std::int64_t>(max_length) * batch_);
+    std::sort(sums.begin(), sums.end());
+    sums.erase(std::unique(sums.begin(), sums.end()), sums.end());
+    add(sums.front(), at(sums.front()));
+    for (std::size_t i = 1; i < sums.size(); ++i) refine(sums[i], at(sums[i]));
+    return std::move(knots_);
+  }
+
+ private:
+  Priced at(std::int64_t sum) const {
+    return pricer_.decode_attention(batch_, static_cast<double>(sum));
+  }
+  void add(std::int64_t sum, Priced value) { knots_.push_back({sum, value, value.from}); }
+
+  // Appends what is needed between the last knot and `sum`, then `sum`.
+  void refine(std::int64_t sum, Priced value) {
+    const std::int64_t first = knots_.back().kv_tokens;
+    const double first_us = knots_.back().value.us;
+    const double width = static_cast<double>(sum - first);
+    Coverage between = value.from;
+    bool straight = true;
+    if (sum - first > 1) {
+      for (double share : kProbes) {
+        const double place = static_cast<double>(first) + share * width;
+        const Priced probe = pricer_.decode_attention(batch_, place);
+        const double line = first_us + share * (value.us - first_us);
+        straight = straight && std::abs(probe.us - line) <= kTolerance * probe.us;
+        between = probe.from;
+      }
+    }
+    if (!straight && sum - first >= 8) {
+      const std::int64_t middle = first + (sum - first) / 2;
+      refine(middle, at(middle));
+      refine(sum, value);
+      return;
+    }
+    knots_.back().after = between;
+    add(sum, value);
+  }
+
+  const StepPricer& pricer_;
+  std::int32_t batch_;
+  std::vector<Knot> knots_;
+};
+
+}  // namespace
+
+struct LoweredCost::Row {
+  std::once_flag once;
+  std::vector<std::int64_t> sums;  // ascending; apart from the rest for the search
+  struct Piece {
+    double us, slope;
+    Coverage at, after;
+  };
+  std::vector<Piece> pieces;
+};
+
+LoweredCost::LoweredCost(std::unique_ptr<const StepPricer> pricer, LoweringLimits limits,
+                         CudaGraphs graphs)
+    : pricer_(std::move(pricer)), limits_(limits), graphs_(graphs) {
+  SIM_CHECK(limits.tokens >= 1 && limits.sequences >= 1 && limits.kv_length >= 1);
+  linear_.reserve(static_cast<std::size_t>(limits.tokens) + 1);
+  for (std::int32_t t = 0; t <= limits.tokens; ++t) linear_.push_back(pricer_->linear(t));
+  for (std::int32_t s = 0; s <= limits.sequences; ++s) lm_head_.push_back(pricer_->lm_head(s));
+  rows_ = std::make_unique<Row[]>(static_cast<std::size_t>(limits.sequences) + 1);
+}
+
+LoweredCost::~LoweredCost() = default;
+
+const LoweredCost::Row& LoweredCost::row(std::int32_t batch) const {
+  Row& row = rows_[static_cast<std::size_t>(batch)];
+  std::call_once(row.once, [&] {
+    const auto knots = KnotBuilder(*pricer_, batch).build(limits_.kv_length);
+    for (std::size_t i = 0; i < knots.size(); ++i) {
+      const auto& knot = knots[i];
+      double slope = 0;
+      if (i + 1 < knots.size()) {
+        slope = (knots[i + 1].value.us - knot.value.us) /
+                static_cast<double>(knots[i + 1].kv_tokens - knot.kv_tokens);
+      }
+      row.sums.push_back(knot.kv_tokens);
+      row.pieces.push_back({knot.value.us, slope, knot.value.from, knot.after});
+    }
+  });
+  return row;
+}
+
+DecodeSegment LoweredCost::decode_attention_segment(std::int32_t batch,
+                                                    std::int64_t kv_tokens) const {
+  const std::int64_t longest = static_cast<std::int64_t>(limits_.kv_length) * batch;
+  if (batch > limits_.sequences || kv_tokens >= longest || kv_tokens < batch) {
+    const double sum = static_cast<double>(kv_tokens);
+    const Priced here = pricer_->decode_attention(batch, sum);
+    const Priced next = pricer_->decode_attention(batch, sum + 1);
+    return {here.us, next.us - here.us, kv_tokens + 1, here.from};
+  }
+  const Row& row = this->row(batch);
+  const auto after = std::upper_bound(row.sums.begin(), row.sums.end(), kv_tokens);
+  const std::size_t i = static_cast<std::size_t>(after - row.sums.begin()) - 1;
+  const Row::Piece& piece = row.pieces[i];
+  const std::int64_t into = kv_tokens - row.sums[i];
+  return {piece.us + piece.slope * static_cast<double>(into), piece.slope, row.sums[i + 1],
+          into == 0 ? piece.at : piece.after};
+}
+
+double LoweredCost::decode_skew(std::int32_t batch) const { return pricer_->decode_skew(batch); }
+
+Priced LoweredCost::decode_at(std::int32_t batch, std::int64_t kv_tokens) const {
+  const DecodeSegment segment = decode_attention_segment(batch, kv_tokens);
+  return {segment.us, segment.from};
+}
+
+Priced LoweredCost::decode(const StepShape& shape) const {
+  const std::int32_t batch = shape.decode_sequences;
+  if (batch == 0) return {0, Coverage::kMeasured};
+  const Priced mean = decode_at(batch, shape.decode_kv_tokens);
+  const double skew = pricer_->decode_skew(batch);
+  const std::int64_t longest = std::int64_t{shape.decode_kv_max} * batch;
+  if (skew == 0 || longest <= shape.decode_kv_tokens) return mean;
+  const Priced all = decode_at(batch, longest);
+  return {mean.us + skew * (all.us - mean.us), weaker(mean.from, all.from)};
+}
+
+StepCost LoweredCost::price(const StepShape& shape) const {
+  const std::int32_t rows = graphs_.padded(shape.tokens);
+  StepCost cost = rows <= limits_.tokens ? linear_[static_cast<std::size_t>(rows)]
+                                         : pricer_->linear(rows);
+  const std::int32_t sampled = shape.sampled_sequences;
+  add_cost(cost, sampled <= limits_.sequences ? lm_head_[static_cast<std::size_t>(sampled)]
+                                              : pricer_->lm_head(sampled));
+  const Priced decode = this->decode(shape);
+  if (shape.prefill.empty()) {
+    add_cost(cost, OpClass::kDecodeAttention, decode.us, decode.from);
+  } else {
+    pricer_->add_prefill(shape, decode, cost);
+  }
+  return cost;
+}
+
+std::string LoweredCost::describe() const { return pricer_->describe(); }
+
+StepCost price_unlowered(const StepPricer& pricer, const CudaGraphs& graphs,
+                         const StepShape& shape) {
+  StepCost cost = pricer.linear(graphs.padded(shape.tokens));
+  add_cost(cost, pricer.lm_head(shape.sampled_sequences));
+  Priced decode{0, Coverage::kMeasured};
+  if (shape.decode_sequences > 0) {
+    const std::int32_t batch = shape.decode_sequences;
+    decode = pricer.decode_attention(batch, static_cast<double>(shape.decode_kv_tokens));
+    const Priced all =
+        pricer.decode_attention(batch, static_cast<double>(shape.decode_kv_max) * batch);
+    decode.us += pricer.decode_skew(batch) * std::max(0.0, all.us - decode.us);
+  }
+  if (shape.prefill.empty()) {
+    add_cost(cost, OpClass::kDecodeAttention, decode.us, decode.from);
+  } else {
+    pricer.add_prefill(shape, decode, cost);
+  }
+  return cost;
+}
+
+}  // namespace headway

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "sim/cost/cost_model.h"
+#include "sim/cost/cuda_graphs.h"
+#include "sim/cost/step_pricer.h"
+
+namespace headway {
+
+// Sizes that are tabulated. Steps beyond them are priced from the StepPricer itself.
+struct LoweringLimits {
+  std::int32_t tokens = 8192;
+  std::int32_t sequences = 256;
+  std::int32_t kv_length = 131072;  // of one sequence
+};
+
+// A piece of decode attention that is straight in the KV sum: the time at kv_tokens, its slope, and
+// the first sum beyond which another piece holds.
+struct DecodeSegment {
+  double us = 0;
+  double us_per_token = 0;
+  std::int64_t last_kv_tokens = 0;  // the piece holds up to here, inclusive
+  Coverage from = Coverage::kMeasured;
+};
+
+// A cost model as tables: linear layers by token count (exact), LM head by sequences (exact), decode
+// attention by batch and KV sum (straight pieces, within 0.1 %). The pieces of a batch size are made
+// when it first occurs; what they hold does not depend on the order of calls.
+class LoweredCost final : public CostModel {
+ public:
+  LoweredCost(std::unique_ptr<const StepPricer> pricer, LoweringLimits limits, CudaGraphs graphs);
+  ~LoweredCost() override;
+
+  StepCost price(const StepShape& shape) const override;
+  std::string describe() const override;
+
+  // Decode attention for equal KV lengths. REQUIRES: batch >= 1, kv_tokens >= batch.
+  DecodeSegment decode_attention_segment(std::int32_t batch, std::int64_t kv_tokens) const;
+  // The share of StepPricer::decode_skew, so that a closed form can be built for unequal lengths:
+  // time = (1 - skew) segment(batch, sum) + skew segment(batch, batch x longest).
+  double decode_skew(std::int32_t batch) const;
+
+ private:
+  struct Row;  // decode pieces of one batch size
+  const Row& row(std::int32_t batch) const;
+  Priced decode(const StepShape& shape) const;
+  Priced decode_at(std::int32_t batch, std::int64_t kv_tokens) const;
+
+  std::unique_ptr<const StepPricer> pricer_;
+  LoweringLimits limits_;
+  CudaGraphs graphs_;
+  std::vector<StepCost> linear_;   // by tokens after padding
+  std::vector<StepCost> lm_head_;  // by sequences
+  std::unique_ptr<Row[]> rows_;    // by batch
+};
+
+// The same step without tables; for tests of the lowering.
+StepCost price_unlowered(const StepPricer& pricer, const CudaGraphs& graphs,
+                         const StepShape& shape);
+
+}  // namespace headway

@@ -1,0 +1,32 @@
+#include "sim/cost/make_cost_model.h"
+
+#include <algorithm>
+
+#include "sim/core/errors.h"
+#include "sim/cost/lowered_cost.h"
+#include "sim/cost/operators.h"
+#include "sim/cost/roofline_cost.h"
+
+namespace headway {
+
+std::unique_ptr<CostModel> make_cost_model(const CostOptions& options) {
+  if (options.profile == nullptr && options.roofline_detail == RooflineDetail::kLecture) {
+    return make_lecture_roofline(options);
+  }
+  const RankOperators ops =
+      rank_operators(options.model, options.precision, options.tensor_parallel_size,
+                     options.pipeline_parallel_size);
+  LoweringLimits limits;
+  limits.tokens = std::clamp(options.max_num_batched_tokens, 1, 65536);
+  limits.sequences = std::clamp(options.max_num_seqs, 1, 8192);
+  limits.kv_length = options.max_model_len > 0 ? options.max_model_len
+                                               : std::max(1, options.model.max_position_embeddings);
+  if (options.profile == nullptr) {
+    // No engine, no graphs: the roofline is a bound of what the step itself asks for.
+    return std::make_unique<LoweredCost>(make_roofline_pricer(ops, options.gpu), limits,
+                                         CudaGraphs{});
+  }
+  throw InputError("profiles are not priced yet");
+}
+
+}  // namespace headway

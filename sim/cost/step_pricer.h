@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/cost/cost_model.h"
+#include "sim/cost/step_shape.h"
+
+namespace headway {
+
+// A time in microseconds and where it came from.
+struct Priced {
+  double us = 0;
+  Coverage from = Coverage::kMeasured;
+};
+
+// The less certain of two sources.
+constexpr Coverage weaker(Coverage a, Coverage b) { return a < b ? b : a; }
+
+inline void add_cost(StepCost& cost, OpClass op, double us, Coverage from) {
+  cost.gpu_us += us;
+  cost.by_class_us[static_cast<std::size_t>(op)] += us;
+  cost.coverage_us[static_cast<std::size_t>(from)] += us;
+}
+
+inline void add_cost(StepCost& to, const StepCost& what) {
+  to.gpu_us += what.gpu_us;
+  for (std::size_t i = 0; i < kOpClasses; ++i) to.by_class_us[i] += what.by_class_us[i];
+  for (std::size_t i = 0; i < kCoverageKinds; ++i) to.coverage_us[i] += what.coverage_us[i];
+}
+
+// Prices of the separable parts of a step, whole model, before lowering: each call walks tables or
+// formulas. LoweredCost fills its own tables from one of these. Thread-safe for concurrent reads.
+class StepPricer {
+ public:
+  virtual ~StepPricer() = default;
+
+  // All that depends only on the rows through the layers: products, elementwise, communication.
+  virtual StepCost linear(std::int32_t tokens) const = 0;
+  // The LM head (and sampler where measured) for that many sampled sequences.
+  virtual StepCost lm_head(std::int32_t sequences) const = 0;
+  // Attention of a pure decode batch of equal KV lengths that sum to kv_tokens.
+  virtual Priced decode_attention(std::int32_t batch, double kv_tokens) const = 0;
+  // KV lengths (of each sequence) at which decode_attention() bends, ascending, from 1.
+  virtual std::vector<double> decode_knots(std::int32_t batch) const = 0;
+  // Unequal lengths: the share of the way from the time at the mean length to the time as if all
+  // were as long as the longest. 0 = the mean length says it all.
+  virtual double decode_skew(std::int32_t batch) const = 0;
+  // Adds the attention of a step that has prefill chunks; `decode` is what its decode part would
+  // take in a call of its own (0 us when it has none).
+  virtual void add_prefill(const StepShape& shape, Priced decode, StepCost& cost) const = 0;
+
+  virtual std::string describe() const = 0;
+};
+
+}  // namespace headway
