@@ -53,6 +53,11 @@ struct StepRecord {
   SimTime gpu, host;
   std::array<double, 7> by_class_us{};     // GPU time by OpClass
   std::array<double, 4> coverage_us{};     // GPU time by Coverage
+  // Optional facts: zero where the engine at hand does not know them.
+  std::int32_t recomputed_tokens = 0;      // of prefill_tokens: computed before, lost to preemption
+  std::int64_t kv_tokens_reserved = 0;     // token slots of the held blocks, after the plan
+  std::int64_t kv_tokens_stored = 0;       // of them, filled (the rest is internal fragmentation)
+  std::int64_t kv_largest_free_run = 0;    // blocks; contiguous allocators (external fragmentation)
 };
 
 // Hears the facts of a simulation. Calls come in simulated-time order (per replica).
@@ -61,7 +66,8 @@ class Observer {
   virtual ~Observer() = default;
   virtual void on_arrival(std::uint64_t /*request*/, SimTime /*now*/) {}
   virtual void on_step(const StepRecord& /*step*/) {}
-  // `count` gaps of `gap` between consecutive tokens, ending at `now` (pooled ITL).
+  // `count` gaps of `gap` between consecutive tokens, ending at `now` (pooled ITL). Tokens of one
+  // request that come out of one step together (speculation) end one gap, as vLLM's chunks do.
   virtual void on_token_gaps(SimTime /*gap*/, std::int64_t /*count*/, SimTime /*now*/) {}
   // `count` output tokens came out at `now` (first tokens included).
   virtual void on_tokens(std::int64_t /*count*/, SimTime /*now*/) {}
