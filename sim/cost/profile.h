@@ -9,7 +9,8 @@ namespace headway {
 
 // Measured times of one operator in one variant.
 //
-// Rows are keyed by whole numbers along named axes. Times are of ONE call, in microseconds.
+// Rows are keyed by whole numbers (none negative) along named axes. Times are of ONE call, in
+// microseconds.
 //
 // op             axes (in this order)                         variant keys
 // gemm           n, k, m                                      weights, activations (dtype names)
@@ -18,12 +19,21 @@ namespace headway {
 //                                                              sequence, the new token included)
 // moe            hidden, inter, topk, experts, tp, ep, tokens  weights, distribution
 // all_reduce     gpus, bytes                                  impl (custom-graph | custom-eager | nccl)
-// all_gather, reduce_scatter, all_to_all   gpus, bytes        impl
+// all_gather, reduce_scatter, all_to_all, send_recv   gpus, bytes   impl
 // layer          tokens                                       layer (qkv_proj, o_proj, ...), model, tp
+// layer_experts  tokens, experts                              layer (moe), model, tp  (experts hit)
 // per_sequence   sequences                                    layer (lm_head, sampler), model, tp
-// attn_mixed     prefill_chunk, kv_prefill, n_decode, kv_decode   model, tp   (one call, mixed batch)
-// attn_skew      see cost/import docs                         model, tp
-// iteration      (whole engine iterations: splitwise)         model, gpus
+// attn_mixed     prefill_chunk, kv_prefill, n_decode, kv_decode   model, tp   (one call, mixed
+//                                                  batch; kv_decode of EACH decode sequence)
+// attn_skew      n_decode, n_long, prefill_chunk, kv_prefill, kv_short, kv_long   model, tp   (one
+//                                                  call; n_long of the decode sequences hold kv_long)
+// iteration      prompt_tokens, output_tokens, batch          model, gpus, phase (prompt | token)
+// host           batch                                        part, model, tp   (CPU time of a step)
+//
+// Variant values are dtype names (core/dtype.h) or words; all_reduce "impl" is custom-graph (the
+// engine's own kernel, replayed in a CUDA graph), custom-eager or nccl. An fp8 gemm also says
+// "scaling": tensor (the first table found) or block (128x128 blocks). A gemm key is the rank-local
+// n (output features), k (input features) and m (tokens). Bytes are the whole buffer's.
 struct ProfileTable {
   std::string op;
   std::map<std::string, std::string> variant;  // never interpolated across
@@ -47,7 +57,12 @@ struct HostTerms {
   std::string source;          // what it was fitted on
 };
 
-// One folder under profiles/: the measured tables of one GPU under one engine, with provenance.
+// One folder under profiles/: profile.json ("headway-profile/1") beside one CSV (gzip) a table, whose
+// columns are the axes, time_us, then where needed low_us and high_us (empty = time_us) and flags
+// (empty = 0). profile.json lists each table's op, variant, axes, file, rows, method and a hash of
+// its text; a content hash over the tables names the data, whatever is edited in the host block.
+//
+// The measured tables of one GPU under one engine, with provenance.
 struct Profile {
   std::string name;      // "h100-sxm/vllm-0.24.0"
   std::string folder;    // where it was read
@@ -62,9 +77,24 @@ struct Profile {
                            const std::map<std::string, std::string>& variant) const;
 };
 
+// The axes an op's tables have, in order; empty for an unknown op. And every known op.
+std::vector<std::string> profile_axes(const std::string& op);
+std::vector<std::string> profile_ops();
+
+// Catalogue names of the installed profiles ("h100-sxm/vllm-0.24.0"), sorted.
+std::vector<std::string> profile_names();
+
+// A profile by catalogue name, or by the path of a folder that holds a profile.json. InputError
+// with the nearest names when there is neither.
+Profile load_profile(const std::string& name_or_folder);
+
+// InputError ("a profile for another GPU") unless it was measured on that GPU.
+void check_profile_for(const Profile& profile, const std::string& gpu_name);
+
 // Reads folder/profile.json and its tables. InputError on a damaged, newer or unreadable profile.
 Profile read_profile(const std::string& folder, const std::string& name);
-// Writes a profile folder: each file whole or not at all, profile.json last.
+// Writes a profile folder: each file whole or not at all, profile.json last. Equal profiles give
+// equal bytes. REQUIRES: tables sorted, each with a file name of its own.
 void write_profile(const Profile& profile, const std::string& folder);
 
 }  // namespace headway
