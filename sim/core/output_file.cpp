@@ -1,17 +1,35 @@
 #include "sim/core/output_file.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 
 #include "sim/core/errors.h"
 
 namespace headway {
+namespace {
+
+// Where a name leads: a link is followed, so that its target is replaced and not the link.
+std::string follow_links(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path target = std::filesystem::canonical(path, error);
+  return error ? path : target.string();
+}
+
+// A terminal, a pipe, /dev/full: written in place; renaming over it would destroy it.
+bool is_special(const std::string& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
+}
+
+}  // namespace
 
 struct OutputFile::Impl {
-  std::string path, temporary;
+  std::string path, target, temporary;  // as given; where it leads; "" = written in place
   std::FILE* file = nullptr;
   gzFile zipped = nullptr;
   bool done = false;
@@ -29,8 +47,10 @@ OutputFile::OutputFile(const std::string& path) : impl_(new Impl) {
     impl_->file = stdout;
     return;
   }
-  impl_->temporary = path + ".tmp" + std::to_string(::getpid());
-  impl_->file = std::fopen(impl_->temporary.c_str(), "wb");
+  impl_->target = follow_links(path);
+  if (!is_special(path)) impl_->temporary = impl_->target + ".tmp" + std::to_string(::getpid());
+  const std::string& opened = impl_->temporary.empty() ? path : impl_->temporary;
+  impl_->file = std::fopen(opened.c_str(), "wb");
   int error = errno;
   if (impl_->file != nullptr && path.ends_with(".gz")) {
     impl_->zipped = gzdopen(::dup(fileno(impl_->file)), "wb9");
@@ -73,7 +93,10 @@ void OutputFile::commit() {
   const int closed = std::fclose(impl_->file);
   impl_->file = nullptr;
   if (closed != 0) impl_->fail(errno);
-  if (std::rename(impl_->temporary.c_str(), impl_->path.c_str()) != 0) impl_->fail(errno);
+  if (!impl_->temporary.empty() &&
+      std::rename(impl_->temporary.c_str(), impl_->target.c_str()) != 0) {
+    impl_->fail(errno);
+  }
   impl_->done = true;
 }
 

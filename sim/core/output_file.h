@@ -7,9 +7,10 @@
 namespace headway {
 
 // A file that appears whole or not at all: written under a temporary name beside the target,
-// renamed by commit(). Without commit() nothing is left behind. "-" is stdout (no rename); a name
-// ending in .gz is compressed. A full disk, a closed pipe or an unwritable folder is an InputError
-// naming the file. Not copyable.
+// renamed by commit(). Without commit() nothing is left behind. "-" is stdout; a device or pipe is
+// written in place, a link's target is replaced and not the link; a name ending in .gz is
+// compressed. A full disk, a closed pipe or an unwritable folder is an InputError naming the file.
+// Not copyable.
 class OutputFile {
  public:
   explicit OutputFile(const std::string& path);
