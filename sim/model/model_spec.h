@@ -31,11 +31,36 @@ struct ModelSpec {
   bool is_moe() const { return num_experts > 0; }
 };
 
-// All weights, embeddings included (tied ones once).
+// Where the weights lie. A count each, over all layers, whole model.
+struct ParameterBreakdown {
+  std::int64_t embedding = 0;
+  std::int64_t lm_head = 0;    // 0 when tied to the embedding
+  std::int64_t attention = 0;  // Q, K, V and output projections
+  std::int64_t mlp = 0;        // gate, up, down of a dense model
+  std::int64_t experts = 0;    // the same, of all experts
+  std::int64_t router = 0;
+  std::int64_t norms = 0;
+  std::int64_t biases = 0;     // of Q, K and V
+
+  std::int64_t matrices() const;  // everything but norms and biases
+  std::int64_t total() const;
+};
+ParameterBreakdown parameter_breakdown(const ModelSpec& model);
+
+// All weights, embeddings included (tied ones once): what a model card publishes.
 std::int64_t parameter_count(const ModelSpec& model);
 // Parameters that take part in one token's forward pass (MoE: only the chosen experts).
 std::int64_t active_parameter_count(const ModelSpec& model);
+// Weight matrices only, no norms and no biases; 2VD + 3DFL + (2DNH + 2DKH)L for an untied dense
+// model, the formula of textbook estimates.
+std::int64_t matrix_parameter_count(const ModelSpec& model);
 // Keys and values of one token over all layers, whole model (not per GPU).
 double kv_bytes_per_token(const ModelSpec& model, DType kv);
+
+// Bytes of all weights. Quantised formats apply to the projections of the layers; embeddings, LM
+// head, router, norms and biases stay at two bytes, as published checkpoints have it.
+double weight_bytes(const ModelSpec& model, const Precision& precision);
+// Bytes an element of a weight that is never quantised: two, or four under fp32.
+double unquantised_bytes(DType weights);
 
 }  // namespace headway
