@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace headway {
+
+// Index of a KV block; 0 is the null block, which is never handed out.
+using BlockId = std::int32_t;
+
+// The pool of KV blocks of a paged cache, as vLLM V1 keeps it (v0.16.0, vllm/v1/core/block_pool.py
+// and kv_cache_utils.py):
+//  - free blocks stand in one doubly linked queue, at first 1, 2, ..., N-1; take() pops its head,
+//    a block that loses its last reference joins its tail;
+//  - a block may carry the hash of the tokens it holds (with all tokens before them). It keeps the
+//    hash while it is free, so a later prompt can find it, and loses it only when take() hands the
+//    block out anew (lazy eviction). There is no second pool of cached blocks.
+//  - blocks of equal hash may coexist; find() returns the one hashed first.
+// Every call is O(1) and allocates nothing. Not thread-safe.
+class BlockPool {
+ public:
+  // REQUIRES: num_blocks >= 2; the null block is one of them.
+  explicit BlockPool(std::int64_t num_blocks);
+
+  std::int64_t usable_blocks() const { return static_cast<std::int64_t>(refs_.size()) - 1; }
+  std::int64_t free_blocks() const { return free_blocks_; }
+  std::int64_t cached_blocks() const { return cached_blocks_; }  // free ones that carry a hash
+  std::int32_t references(BlockId block) const { return refs_[block]; }
+
+  // The head of the free queue, with one reference and without its hash.
+  // REQUIRES: free_blocks() > 0.
+  BlockId take();
+  // One more reference; a free block leaves the queue and keeps its hash.
+  void touch(BlockId block);
+  // One reference less; true when it was the last and the block joined the queue's tail.
+  bool release(BlockId block);
+
+  // REQUIRES: the block is referenced and carries no hash.
+  void set_hash(BlockId block, std::uint64_t hash);
+  bool hashed(BlockId block) const { return hashed_[block] != 0; }
+  BlockId find(std::uint64_t hash) const;  // 0 = none
+
+  std::vector<BlockId> free_queue() const;     // head first
+  std::vector<BlockId> hashed_blocks() const;  // ascending
+  // Throws InternalError when queue, counters and hash index contradict each other. O(blocks).
+  void check() const;
+
+ private:
+  struct Link {
+    BlockId previous = 0;  // 0 is the queue's anchor
+    BlockId next = 0;
+  };
+  void unlink(BlockId block);
+  void drop_hash(BlockId block);
+  std::size_t bucket(std::uint64_t hash) const { return hash & (buckets_.size() - 1); }
+
+  std::vector<std::int32_t> refs_;
+  std::vector<Link> links_;  // ring through links_[0]: next is the head, previous the tail
+  std::int64_t free_blocks_ = 0;
+  std::int64_t cached_blocks_ = 0;
+
+  // Hash index: chains through the blocks themselves, oldest first within a bucket.
+  std::vector<std::uint8_t> hashed_;
+  std::vector<std::uint64_t> hashes_;
+  std::vector<BlockId> chain_next_;
+  std::vector<BlockId> buckets_;
+};
+
+}  // namespace headway

@@ -1,0 +1,185 @@
+#include "sim/kv/paged_kv.h"
+
+#include <algorithm>
+
+#include "sim/core/errors.h"
+#include "sim/kv/block_hash.h"
+
+namespace headway {
+
+PagedKv::PagedKv(const PagedKvOptions& options) : options_(options), pool_(options.num_blocks) {
+  SIM_CHECK(options.block_size > 0);
+}
+
+void PagedKv::open(std::uint32_t slot, const Request& request) {
+  if (slot >= tables_.size()) tables_.resize(slot + 1);
+  Table& table = tables_[slot];
+  SIM_CHECK(table.blocks.empty());
+  table.request = &request;
+  table.chain.clear();
+}
+
+void PagedKv::close(std::uint32_t slot) {
+  SIM_CHECK(tables_[slot].blocks.empty());
+  tables_[slot].request = nullptr;
+}
+
+PrefixHit PagedKv::lookup(std::uint32_t slot, std::int32_t known_tokens) {
+  if (!options_.prefix_caching) return {};
+  Table& table = tables_[slot];
+  SIM_CHECK(table.blocks.empty());
+  hits_.clear();
+  const std::int32_t longest = (known_tokens - 1) / options_.block_size;
+  for (std::int32_t i = 0; i < longest; ++i) {
+    const BlockId block = pool_.find(block_hash(table, i));
+    if (block == 0) break;
+    hits_.push_back(block);
+  }
+  if (options_.drop_last_hit && !hits_.empty()) hits_.pop_back();
+  return {static_cast<std::int32_t>(hits_.size()) * options_.block_size, hits_};
+}
+
+std::int64_t PagedKv::blocks_needed(const Table& table, const KvDemand& d, const PrefixHit& hit) const {
+  const std::int64_t end = std::min(d.computed + d.num_tokens + d.lookahead,
+                                    options_.max_model_len);
+  const auto had = static_cast<std::int64_t>(table.blocks.size() + hit.blocks.size());
+  std::int64_t needed = std::max<std::int64_t>(0, blocks_for(end) - had);
+  // Hits that nobody holds are taken out of the free queue as well.
+  for (const BlockId block : hit.blocks) needed += pool_.references(block) == 0 ? 1 : 0;
+  return needed;
+}
+
+bool PagedKv::fits(std::uint32_t slot, const KvDemand& demand, const PrefixHit& hit) const {
+  return blocks_needed(tables_[slot], demand, hit) <= pool_.free_blocks();
+}
+
+bool PagedKv::allocate(std::uint32_t slot, const KvDemand& demand, const PrefixHit& hit) {
+  Table& table = tables_[slot];
+  const std::int32_t end = demand.computed + demand.num_tokens;
+  const bool short_of_slots =
+      std::min(end + demand.lookahead, options_.max_model_len) > table.capacity;
+  if (short_of_slots && !grow(table, demand, hit)) return false;
+  store(table, end);
+  if (options_.prefix_caching) hash_blocks(table, std::min(end, demand.known));
+  return true;
+}
+
+bool PagedKv::grow(Table& table, const KvDemand& demand, const PrefixHit& hit) {
+  std::int64_t needed = blocks_needed(table, demand, hit);
+  if (needed > pool_.free_blocks()) return false;
+  if (table.blocks.empty()) ++holders_;
+  for (const BlockId block : hit.blocks) {
+    if (pool_.references(block) == 0) {
+      tokens_stored_ += options_.block_size;
+      --needed;
+    }
+    pool_.touch(block);
+    table.blocks.push_back(block);
+  }
+  if (!hit.blocks.empty()) {
+    table.stored = hit.tokens;
+    table.hashed_blocks = static_cast<std::int32_t>(hit.blocks.size());
+  }
+  for (; needed > 0; --needed) table.blocks.push_back(pool_.take());
+  table.capacity = static_cast<std::int32_t>(table.blocks.size()) * options_.block_size;
+  return true;
+}
+
+void PagedKv::store(Table& table, std::int32_t end) {
+  tokens_stored_ += end - table.stored;
+  table.stored = end;
+}
+
+void PagedKv::roll_back(std::uint32_t slot, std::int32_t tokens) {
+  store(tables_[slot], tables_[slot].stored - tokens);
+}
+
+void PagedKv::cache_blocks(std::uint32_t slot, std::int32_t tokens) {
+  if (options_.prefix_caching) hash_blocks(tables_[slot], tokens);
+}
+
+void PagedKv::hash_blocks(Table& table, std::int32_t tokens) {
+  while ((table.hashed_blocks + 1) * options_.block_size <= tokens) {
+    const std::int32_t index = table.hashed_blocks++;
+    pool_.set_hash(table.blocks[static_cast<std::size_t>(index)], block_hash(table, index));
+  }
+}
+
+std::uint64_t PagedKv::block_hash(Table& table, std::int32_t index) {
+  auto& chain = table.chain;
+  while (chain.size() <= static_cast<std::size_t>(index)) {
+    const auto first = static_cast<std::int32_t>(chain.size()) * options_.block_size;
+    const auto content = block_content(*table.request, first, options_.block_size);
+    chain.push_back(chain_block_hash(chain.empty() ? 0 : chain.back(), content));
+  }
+  return chain[static_cast<std::size_t>(index)];
+}
+
+std::int64_t PagedKv::tokens_in(const Table& table, std::size_t index) const {
+  const std::int64_t before = static_cast<std::int64_t>(index) * options_.block_size;
+  return std::clamp<std::int64_t>(table.stored - before, 0, options_.block_size);
+}
+
+void PagedKv::free(std::uint32_t slot) {
+  Table& table = tables_[slot];
+  if (table.blocks.empty()) return;
+  for (std::size_t i = table.blocks.size(); i-- > 0;) {
+    if (pool_.release(table.blocks[i])) tokens_stored_ -= tokens_in(table, i);
+  }
+  table.blocks.clear();
+  table.capacity = table.stored = table.hashed_blocks = 0;
+  --holders_;
+}
+
+std::int32_t PagedKv::common_prefix_blocks(std::uint32_t slot) const {
+  std::int32_t common = 0;
+  if (!options_.prefix_caching) return common;
+  for (const BlockId block : tables_[slot].blocks) {
+    if (pool_.references(block) != holders_) break;
+    ++common;
+  }
+  return common;
+}
+
+KvUsage PagedKv::usage() const {
+  KvUsage usage;
+  usage.total_blocks = pool_.usable_blocks();
+  usage.free_blocks = pool_.free_blocks();
+  usage.held_blocks = usage.total_blocks - usage.free_blocks;
+  usage.cached_blocks = pool_.cached_blocks();
+  usage.block_size = options_.block_size;
+  usage.tokens_stored = tokens_stored_;
+  usage.prefix_queries = query_tokens_;
+  usage.prefix_hits = hit_tokens_;
+  return usage;
+}
+
+void PagedKv::count_query(std::int64_t tokens, std::int64_t hit_tokens) {
+  query_tokens_ += static_cast<std::uint64_t>(tokens);
+  hit_tokens_ += static_cast<std::uint64_t>(hit_tokens);
+}
+
+void PagedKv::check() const {
+  pool_.check();
+  const auto n = static_cast<std::size_t>(options_.num_blocks);
+  std::vector<std::int32_t> references(n, 0);
+  std::vector<std::int64_t> stored(n, 0);
+  for (const Table& table : tables_) {
+    for (std::size_t i = 0; i < table.blocks.size(); ++i) {
+      const auto block = static_cast<std::size_t>(table.blocks[i]);
+      ++references[block];
+      stored[block] = std::max(stored[block], tokens_in(table, i));
+    }
+  }
+  std::int64_t held = 0;
+  std::int64_t tokens = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    SIM_CHECK(references[i] == pool_.references(static_cast<BlockId>(i)));
+    held += references[i] > 0 ? 1 : 0;
+    tokens += stored[i];
+  }
+  SIM_CHECK(held + pool_.free_blocks() == pool_.usable_blocks());
+  SIM_CHECK(tokens == tokens_stored_);
+}
+
+}  // namespace headway

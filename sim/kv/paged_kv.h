@@ -1,0 +1,108 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "sim/kv/block_pool.h"
+#include "sim/kv/kv_usage.h"
+#include "sim/workload/request.h"
+
+namespace headway {
+
+struct PagedKvOptions {
+  std::int64_t num_blocks = 0;     // the null block included
+  std::int32_t block_size = 16;    // tokens
+  std::int32_t max_model_len = 0;  // no sequence is given slots beyond it
+  bool prefix_caching = false;
+  bool drop_last_hit = false;      // EAGLE and MTP need the hidden states of the last matched block
+};
+
+// Cached blocks that hold the first tokens of a sequence.
+struct PrefixHit {
+  std::int32_t tokens = 0;
+  std::span<const BlockId> blocks;
+};
+
+// What a sequence wants in a step, in tokens.
+struct KvDemand {
+  std::int32_t computed = 0;    // whose KV it has, hits included
+  std::int32_t num_tokens = 0;  // that it computes now
+  std::int32_t lookahead = 0;   // further slots for a drafter
+  std::int32_t known = 0;       // whose identity is known: only these are ever hashed
+};
+
+// Block tables over a BlockPool, with the allocation test, the prefix lookup and the hashing rules
+// of vLLM V1 (v0.16.0, vllm/v1/core/kv_cache_manager.py, single_type_kv_cache_manager.py).
+// A table is addressed by its sequence's slot (a small dense number).
+//
+// A decode step that needs no new block costs a comparison or two and allocates nothing; without
+// prefix caching no hash is ever computed.
+class PagedKv {
+ public:
+  explicit PagedKv(const PagedKvOptions& options);
+
+  // Ties a slot to a request before its first use. The request must outlive close().
+  void open(std::uint32_t slot, const Request& request);
+  // REQUIRES: the table is empty.
+  void close(std::uint32_t slot);
+
+  // The longest prefix of the sequence's known tokens that sits in cached blocks: full blocks only,
+  // and at most known_tokens - 1 tokens, since something must be computed to sample from. Nothing
+  // is reserved; the result is valid until the next call that changes the pool.
+  PrefixHit lookup(std::uint32_t slot, std::int32_t known_tokens);
+
+  // Whether the blocks for the demand exist; changes nothing.
+  bool fits(std::uint32_t slot, const KvDemand& demand, const PrefixHit& hit = {}) const;
+  // Gives the slot the blocks it lacks for the demand (after taking `hit` as its first blocks) and
+  // hashes those that become full, before the step runs: a later request of the same step may
+  // already share them. False when too few are free, and then nothing has changed.
+  bool allocate(std::uint32_t slot, const KvDemand& demand, const PrefixHit& hit = {});
+  // Drafts were rejected: their tokens leave, their blocks stay.
+  void roll_back(std::uint32_t slot, std::int32_t tokens);
+  // Hashes the full blocks within the first `tokens` tokens (asynchronous scheduling learns what a
+  // step sampled only later).
+  void cache_blocks(std::uint32_t slot, std::int32_t tokens);
+  // Releases the table, last block first, so that the head of a sequence survives longest.
+  void free(std::uint32_t slot);
+
+  const std::vector<BlockId>& table(std::uint32_t slot) const { return tables_[slot].blocks; }
+  std::int64_t blocks_for(std::int64_t tokens) const {
+    return (tokens + options_.block_size - 1) / options_.block_size;
+  }
+  // Leading blocks of the slot that every sequence with blocks shares; 0 without prefix caching.
+  std::int32_t common_prefix_blocks(std::uint32_t slot) const;
+  const BlockPool& pool() const { return pool_; }
+  KvUsage usage() const;
+  // Counts a first admission for the hit rate.
+  void count_query(std::int64_t tokens, std::int64_t hit_tokens);
+  // INV-2: references of all tables = references in the pool; free + held = total. O(everything).
+  void check() const;
+
+ private:
+  struct Table {
+    std::vector<BlockId> blocks;
+    std::vector<std::uint64_t> chain;  // hashes of the first full blocks, as far as they were needed
+    const Request* request = nullptr;
+    std::int32_t capacity = 0;         // blocks.size() * block_size
+    std::int32_t stored = 0;           // tokens whose KV the table holds
+    std::int32_t hashed_blocks = 0;    // leading blocks that carry a hash
+  };
+  std::int64_t blocks_needed(const Table& table, const KvDemand& demand, const PrefixHit& hit) const;
+  bool grow(Table& table, const KvDemand& demand, const PrefixHit& hit);
+  void store(Table& table, std::int32_t end);
+  void hash_blocks(Table& table, std::int32_t tokens);
+  std::uint64_t block_hash(Table& table, std::int32_t index);
+  std::int64_t tokens_in(const Table& table, std::size_t index) const;
+
+  PagedKvOptions options_;
+  BlockPool pool_;
+  std::vector<Table> tables_;      // by slot
+  std::vector<BlockId> hits_;      // of the last lookup
+  std::int64_t holders_ = 0;       // tables that hold blocks
+  std::int64_t tokens_stored_ = 0; // shared blocks count once
+  std::uint64_t query_tokens_ = 0;
+  std::uint64_t hit_tokens_ = 0;
+};
+
+}  // namespace headway
