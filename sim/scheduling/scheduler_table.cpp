@@ -12,6 +12,8 @@ namespace headway {
 // one row here.
 std::span<const SchedulerEntry> scheduler_table() {
   static const std::vector<SchedulerEntry> kRows = {
+      {"vllm-v1", "vLLM V1 0.16.0: running first, then admit; chunked prefill, preemption by recompute",
+       make_vllm_v1},
   };
   return kRows;
 }

@@ -10,8 +10,10 @@ namespace headway {
 enum class SequenceState : std::uint8_t { kWaiting, kRunning, kPreempted, kSwapped, kFinished };
 enum class FinishReason : std::uint8_t { kNone, kStop, kLength, kAborted, kRejected };
 
-// A request inside one replica: its facts and its progress. Owned by the replica (address stable
-// from add() until after the finish was reported); changed only by the scheduler that holds it.
+// A request inside one replica: its facts and its progress. Owned by the replica; changed only by
+// the scheduler that holds it. Its address is stable and its slot its own from add() until the
+// finish was reported and every outstanding plan that names it has completed: with several batches
+// in flight, a finished or aborted sequence may still be part of a later one.
 //
 // One notion of progress: `computed_tokens` (KV exists) catches up with `known_tokens()` (prompt
 // plus answers so far). Prefill, chunked prefill, decode and verification are readings of that gap.
@@ -36,6 +38,11 @@ struct Sequence {
 
   std::int32_t known_tokens() const { return prompt_tokens + output_tokens; }
   bool finished() const { return state == SequenceState::kFinished; }
+  // Whether draft tokens may be proposed after a step that sampled for it: all but the last known
+  // token have their KV (a preempted or a partly prefilled sequence has not).
+  bool takes_drafts() const {
+    return state == SequenceState::kRunning && computed_tokens >= known_tokens() - 1;
+  }
 };
 
 }  // namespace headway

@@ -20,6 +20,7 @@ struct ScheduledSequence {
   std::int32_t draft_tokens = 0;     // of them, drafts to verify
   bool samples = false;              // a token comes out of the step
   bool prefill = false;              // priced as a prefill chunk (else as decode)
+  std::int32_t preemptions = 0;      // the sequence's count when planned: tells a stale result
 };
 
 struct Rejection {

@@ -1,0 +1,335 @@
+#include "sim/scheduling/vllm_v1.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "sim/core/errors.h"
+#include "sim/core/suggest.h"
+#include "sim/scheduling/policies.h"
+
+namespace headway {
+namespace {
+
+bool needs_hidden_states(std::string_view method) {
+  return method == "eagle" || method == "eagle3" || method == "mtp";
+}
+
+PagedKvOptions kv_options(const SchedulerConfig& config) {
+  return {.num_blocks = config.num_blocks,
+          .block_size = config.engine.block_size,
+          .max_model_len = config.engine.max_model_len,
+          .prefix_caching = config.engine.enable_prefix_caching,
+          .drop_last_hit = needs_hidden_states(config.speculation)};
+}
+
+}  // namespace
+
+VllmV1::VllmV1(const SchedulerConfig& config)
+    : max_num_seqs_(config.engine.max_num_seqs),
+      max_step_tokens_(config.engine.max_num_batched_tokens),
+      max_model_len_(config.engine.max_model_len),
+      long_prefill_threshold_(config.engine.long_prefill_token_threshold),
+      num_speculative_tokens_(config.num_speculative_tokens),
+      num_lookahead_tokens_(
+          needs_hidden_states(config.speculation) || config.speculation == "draft_model"
+              ? config.num_speculative_tokens
+              : 0),
+      chunked_prefill_(config.engine.enable_chunked_prefill),
+      by_priority_(config.engine.policy == "priority"),
+      async_(config.engine.async_scheduling),
+      reserve_full_isl_(config.engine.scheduler_reserve_full_isl),
+      kv_(kv_options(config)),
+      waiting_(by_priority_) {
+  SIM_CHECK(max_num_seqs_ > 0 && max_step_tokens_ > 0 && max_model_len_ > 0);
+}
+
+void VllmV1::add(Sequence& sequence) {
+  sequence.state = SequenceState::kWaiting;
+  if (sequence.prompt_tokens >= max_model_len_) {
+    refused_.push_back({&sequence, "prompt of " + std::to_string(sequence.prompt_tokens) +
+                                       " tokens leaves no room for an answer within "
+                                       "max_model_len = " + std::to_string(max_model_len_)});
+  } else if (can_never_hold(sequence.prompt_tokens)) {
+    refused_.push_back({&sequence, too_large(sequence.prompt_tokens)});
+  } else {
+    kv_.open(sequence.slot, *sequence.request);
+    waiting_.push_arrival(&sequence);
+  }
+}
+
+void VllmV1::abort(Sequence& sequence) {
+  if (sequence.finished()) return;
+  const auto refused = std::erase_if(
+      refused_, [&](const Rejection& rejection) { return rejection.sequence == &sequence; });
+  if (refused > 0) {
+    sequence.state = SequenceState::kFinished;
+    sequence.finish_reason = FinishReason::kAborted;
+    return;
+  }
+  if (sequence.state == SequenceState::kRunning) {
+    std::erase(running_, &sequence);
+  } else {
+    waiting_.remove(&sequence);
+  }
+  finish(sequence, FinishReason::kAborted);
+}
+
+void VllmV1::plan(SimTime, StepPlan& plan) {
+  plan.clear();
+  for (Rejection& refusal : refused_) {
+    refusal.sequence->state = SequenceState::kFinished;
+    refusal.sequence->finish_reason = FinishReason::kRejected;
+    plan.rejected.push_back(std::move(refusal));
+  }
+  refused_.clear();
+  budget_ = max_step_tokens_;
+  plan_running(plan);
+  if (plan.preempted.empty()) plan_waiting(plan);
+  book_progress(plan);
+}
+
+void VllmV1::plan_running(StepPlan& plan) {
+  std::size_t index = 0;
+  while (index < running_.size() && budget_ > 0) {
+    Sequence& sequence = *running_[index];
+    const std::int32_t num_tokens = tokens_wanted(sequence);
+    // Nothing to do for this one (it is in flight), but perhaps for a later one.
+    if (num_tokens <= 0) {
+      ++index;
+      continue;
+    }
+    const Grant grant = grant_blocks(sequence, num_tokens, index, plan);
+    if (grant == Grant::kPreemptedItself) return;
+    if (grant == Grant::kRejected) continue;  // the next one has moved to this index
+    schedule_running(sequence, num_tokens, plan);
+    ++index;
+  }
+}
+
+std::int32_t VllmV1::tokens_wanted(const Sequence& s) const {
+  // Its last token is in flight already, even if every draft before it gets rejected.
+  if (s.placeholders > 0 &&
+      s.computed_tokens + 2 - s.placeholders >= s.prompt_tokens + s.max_tokens) {
+    return 0;
+  }
+  std::int32_t n = s.known_tokens() + s.draft_tokens + s.placeholders - s.computed_tokens;
+  if (long_prefill_threshold_ > 0) n = std::min(n, long_prefill_threshold_);
+  return std::min({n, budget_, max_model_len_ - 1 - s.computed_tokens});
+}
+
+VllmV1::Grant VllmV1::grant_blocks(Sequence& sequence, std::int32_t num_tokens, std::size_t& index,
+                                   StepPlan& plan) {
+  const KvDemand demand{sequence.computed_tokens, num_tokens, num_lookahead_tokens_,
+                        sequence.known_tokens()};
+  if (kv_.allocate(sequence.slot, demand)) return Grant::kGiven;
+  const std::int32_t slots = std::min(sequence.computed_tokens + num_tokens + num_lookahead_tokens_,
+                                      max_model_len_);
+  if (can_never_hold(slots)) {
+    running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(index));
+    reject(sequence, too_large(slots), plan);
+    return Grant::kRejected;
+  }
+  for (;;) {
+    Sequence* victim = pop_victim(index, plan);
+    preempt(*victim, plan);
+    if (victim == &sequence) return Grant::kPreemptedItself;
+    if (kv_.allocate(sequence.slot, demand)) return Grant::kGiven;
+  }
+}
+
+// Takes the victim out of running_; `index` keeps pointing at the sequence that needs blocks.
+Sequence* VllmV1::pop_victim(std::size_t& index, StepPlan& plan) {
+  if (!by_priority_) {
+    Sequence* victim = running_.back();
+    running_.pop_back();
+    return victim;
+  }
+  const auto worst = std::max_element(
+      running_.begin(), running_.end(), [](const Sequence* a, const Sequence* b) {
+        return std::pair(a->priority, a->arrival) < std::pair(b->priority, b->arrival);
+      });
+  Sequence* victim = *worst;
+  running_.erase(worst);
+  const auto entry =
+      std::find_if(plan.scheduled.begin(), plan.scheduled.end(),
+                   [&](const ScheduledSequence& s) { return s.sequence == victim; });
+  // One that had its part in this step already gives it back. (One that stood earlier without a
+  // part shifts the list all the same; like the engine, we then pass over one sequence.)
+  if (entry != plan.scheduled.end()) {
+    budget_ += entry->num_tokens;
+    plan.scheduled.erase(entry);
+    --index;
+  }
+  return victim;
+}
+
+void VllmV1::preempt(Sequence& sequence, StepPlan& plan) {
+  kv_.free(sequence.slot);
+  sequence.state = SequenceState::kPreempted;
+  sequence.computed_tokens = 0;
+  sequence.draft_tokens = 0;
+  ++sequence.preemptions;
+  waiting_.push_preempted(&sequence);
+  plan.preempted.push_back(&sequence);
+}
+
+void VllmV1::schedule_running(Sequence& s, std::int32_t num_tokens, StepPlan& plan) {
+  const std::int32_t confirmed = s.known_tokens() + s.placeholders;
+  // Drafts that found no place in the budget are dropped, not kept for later.
+  const std::int32_t drafts =
+      std::clamp(s.computed_tokens + num_tokens - confirmed, 0, s.draft_tokens);
+  s.draft_tokens = 0;
+  plan.scheduled.push_back({.sequence = &s,
+                            .kind = ScheduledKind::kRunning,
+                            .computed_before = s.computed_tokens,
+                            .num_tokens = num_tokens,
+                            .draft_tokens = drafts,
+                            .prefill = s.computed_tokens < std::max(s.prompt_tokens, confirmed - 1),
+                            .preemptions = s.preemptions});
+  budget_ -= num_tokens;
+}
+
+void VllmV1::plan_waiting(StepPlan& plan) {
+  const auto cap = static_cast<std::size_t>(max_num_seqs_);
+  while (!waiting_.empty() && budget_ > 0 && running_.size() < cap) {
+    if (!admit(*waiting_.front(), plan)) break;  // nobody overtakes the head
+  }
+}
+
+// False when the head of the queue has to wait.
+bool VllmV1::admit(Sequence& s, StepPlan& plan) {
+  const std::int32_t known = s.known_tokens();
+  if (can_never_hold(known)) {  // it has grown since it was first admitted
+    waiting_.pop_front();
+    reject(s, too_large(known), plan);
+    return true;
+  }
+  const PrefixHit hit = kv_.lookup(s.slot, known);
+  std::int32_t num_tokens = known - hit.tokens;
+  if (long_prefill_threshold_ > 0) num_tokens = std::min(num_tokens, long_prefill_threshold_);
+  if (!chunked_prefill_ && num_tokens > budget_) {
+    if (num_tokens <= max_step_tokens_) return false;
+    waiting_.pop_front();
+    reject(s, std::to_string(num_tokens) + " tokens must be computed in one step (chunked prefill is "
+              "off), but max_num_batched_tokens = " + std::to_string(max_step_tokens_), plan);
+    return true;
+  }
+  num_tokens = std::min(num_tokens, budget_);
+  if (reserve_full_isl_ && !kv_.fits(s.slot, {hit.tokens, known - hit.tokens, 0, known}, hit)) {
+    return false;
+  }
+  if (!kv_.allocate(s.slot, {hit.tokens, num_tokens, 0, known}, hit)) return false;
+
+  waiting_.pop_front();
+  running_.push_back(&s);
+  const bool resumed = s.state == SequenceState::kPreempted;
+  if (!resumed) kv_.count_query(known, hit.tokens);
+  s.state = SequenceState::kRunning;
+  s.computed_tokens = hit.tokens;
+  s.cached_tokens = std::min(hit.tokens, s.prompt_tokens);
+  s.draft_tokens = 0;
+  plan.scheduled.push_back({.sequence = &s,
+                            .kind = resumed ? ScheduledKind::kResumed : ScheduledKind::kNew,
+                            .computed_before = hit.tokens,
+                            .num_tokens = num_tokens,
+                            .prefill = true,
+                            .preemptions = s.preemptions});
+  budget_ -= num_tokens;
+  return true;
+}
+
+// Progress is booked at once, before any result is known, so that the next step can be planned.
+void VllmV1::book_progress(StepPlan& plan) {
+  plan.total_tokens = max_step_tokens_ - budget_;
+  for (ScheduledSequence& entry : plan.scheduled) {
+    Sequence& s = *entry.sequence;
+    s.computed_tokens += entry.num_tokens;
+    entry.samples =
+        entry.draft_tokens > 0 || s.computed_tokens >= s.known_tokens() + s.placeholders;
+    if (async_ && entry.samples) {
+      s.placeholders += 1 + entry.draft_tokens;
+      s.draft_tokens = num_speculative_tokens_;
+    }
+  }
+}
+
+void VllmV1::complete(const StepPlan& plan, const StepResult& result, StepUpdate& update) {
+  update.clear();
+  left_running_ = false;
+  for (std::size_t i = 0; i < plan.scheduled.size(); ++i) {
+    const ScheduledSequence& entry = plan.scheduled[i];
+    Sequence& s = *entry.sequence;
+    if (s.finished() || !entry.samples) continue;
+    const std::int32_t accepted = result.accepted_drafts.empty() ? 0 : result.accepted_drafts[i];
+    const std::int32_t rejected = entry.draft_tokens - accepted;
+    if (rejected > 0) {
+      if (s.preemptions == entry.preemptions) {
+        s.computed_tokens -= rejected;
+        kv_.roll_back(s.slot, rejected);
+      }
+      if (async_) s.placeholders -= rejected;
+    }
+    take_tokens(s, 1 + accepted, update);
+  }
+  if (left_running_) std::erase_if(running_, [](const Sequence* s) { return s->finished(); });
+}
+
+// Appends the sampled tokens up to the one that ends the answer.
+void VllmV1::take_tokens(Sequence& s, std::int32_t sampled, StepUpdate& update) {
+  const std::int32_t longest =
+      std::min({s.output_target, s.max_tokens, max_model_len_ - s.prompt_tokens});
+  const std::int32_t kept = std::min(sampled, longest - s.output_tokens);
+  s.output_tokens += kept;
+  update.emitted.push_back({&s, kept});
+  if (async_) {
+    s.placeholders -= kept;
+    if (s.state == SequenceState::kRunning) {
+      kv_.cache_blocks(s.slot, s.computed_tokens - s.placeholders);
+    }
+  }
+  if (s.output_tokens < longest) return;
+  const bool stopped = s.output_tokens == s.output_target && s.output_target < s.max_tokens;
+  if (s.state == SequenceState::kRunning) {
+    left_running_ = true;
+  } else {
+    waiting_.remove(&s);
+  }
+  finish(s, stopped ? FinishReason::kStop : FinishReason::kLength);
+  update.finished.push_back(&s);
+}
+
+void VllmV1::finish(Sequence& sequence, FinishReason reason) {
+  kv_.free(sequence.slot);
+  kv_.close(sequence.slot);
+  sequence.state = SequenceState::kFinished;
+  sequence.finish_reason = reason;
+  sequence.draft_tokens = 0;
+}
+
+// REQUIRES: the sequence has left the queues.
+void VllmV1::reject(Sequence& sequence, std::string reason, StepPlan& plan) {
+  finish(sequence, FinishReason::kRejected);
+  plan.rejected.push_back({&sequence, std::move(reason)});
+}
+
+bool VllmV1::can_never_hold(std::int32_t tokens) const {
+  return kv_.blocks_for(tokens) > kv_.pool().usable_blocks();
+}
+
+std::string VllmV1::too_large(std::int32_t tokens) const {
+  return std::to_string(tokens) + " tokens need " + std::to_string(kv_.blocks_for(tokens)) +
+         " KV blocks; the cache has " + std::to_string(kv_.pool().usable_blocks());
+}
+
+std::unique_ptr<Scheduler> make_vllm_v1(const SchedulerConfig& config) {
+  const std::string& policy = config.engine.policy;
+  if (policy != "fcfs" && policy != "priority") {
+    throw InputError({.place = "engine.policy",
+                      .found = "\"" + policy + "\"",
+                      .expected = one_of(policy, {"fcfs", "priority"}) + " for vllm-v1"});
+  }
+  return std::make_unique<VllmV1>(config);
+}
+
+}  // namespace headway
