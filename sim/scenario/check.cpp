@@ -1,0 +1,102 @@
+#include "sim/scenario/check.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "sim/core/errors.h"
+
+namespace headway {
+namespace {
+
+class Checker {
+ public:
+  Checker(const Scenario& scenario, const PlaceOf& place_of) : s_(scenario), place_of_(place_of) {}
+
+  [[noreturn]] void fail(const std::string& key, const std::string& found,
+                         const std::string& expected) const {
+    const std::string where = place_of_(key);
+    throw InputError({where.starts_with("--") ? "command line" : s_.file, where, found, expected});
+  }
+
+  void lengths() const {
+    const auto& e = s_.engine;
+    const auto limit = s_.model.max_position_embeddings;
+    if (limit > 0 && e.max_model_len > limit) {
+      fail("engine.max_model_len", std::to_string(e.max_model_len),
+           "at most " + std::to_string(limit) + ", what " + s_.model_name + " was made for");
+    }
+  }
+
+  void batching() const {
+    const auto& e = s_.engine;
+    const bool vllm = e.scheduler.starts_with("vllm-v");
+    // vLLM refuses to start so: a step of decodes alone would not fit its budget.
+    if (vllm && e.max_num_batched_tokens < e.max_num_seqs) {
+      fail("engine.max_num_batched_tokens", std::to_string(e.max_num_batched_tokens),
+           "at least max_num_seqs, which is " + std::to_string(e.max_num_seqs));
+    }
+    if (vllm && e.policy != "fcfs" && e.policy != "priority") {
+      fail("engine.policy", "\"" + e.policy + "\"", "fcfs or priority, what " + e.scheduler + " knows");
+    }
+    if (e.num_gpu_blocks_override > 0 && e.kv_cache_memory_bytes > 0) {
+      fail("engine.kv_cache_memory_bytes", "two sizes of the KV cache",
+           "either kv_cache_memory_bytes or num_gpu_blocks_override");
+    }
+  }
+
+  void parallel() const {
+    const auto tp = s_.parallel.tensor_parallel_size;
+    if (s_.model.num_attention_heads % tp != 0) {
+      fail("parallel.tensor_parallel_size", std::to_string(tp),
+           "a divisor of the model's " + std::to_string(s_.model.num_attention_heads) +
+               " attention heads");
+    }
+    const auto pp = s_.parallel.pipeline_parallel_size;
+    if (pp > s_.model.num_hidden_layers) {
+      fail("parallel.pipeline_parallel_size", std::to_string(pp),
+           "at most the model's " + std::to_string(s_.model.num_hidden_layers) + " layers");
+    }
+  }
+
+  void speculation() const {
+    const auto& d = s_.speculation;
+    const bool rates = !d.acceptance.empty() || !d.acceptance_preset.empty();
+    if (d.method.empty() && (d.num_speculative_tokens > 0 || rates || !d.draft_model.empty())) {
+      fail("speculation.method", "speculation without a method", "a method, or no other key here");
+    }
+    if (!d.method.empty() && d.num_speculative_tokens == 0) {
+      fail("speculation.num_speculative_tokens", "0", "at least 1 with a method");
+    }
+    if ((d.method == "draft_model") != !d.draft_model.empty()) {
+      fail("speculation.draft_model", "\"" + d.draft_model + "\" with method \"" + d.method + "\"",
+           "a draft model exactly when the method is draft_model");
+    }
+    if (d.acceptance.size() > 1 &&
+        d.acceptance.size() < static_cast<std::size_t>(d.num_speculative_tokens)) {
+      fail("speculation.acceptance", std::to_string(d.acceptance.size()) + " rates",
+           "one, or one for each of " + std::to_string(d.num_speculative_tokens) + " positions");
+    }
+  }
+
+ private:
+  const Scenario& s_;
+  const PlaceOf& place_of_;
+};
+
+}  // namespace
+
+void resolve_defaults(Scenario& scenario) {
+  EngineOptions& e = scenario.engine;
+  if (e.max_model_len == 0) e.max_model_len = scenario.model.max_position_embeddings;
+  if (e.batch_size == 0) e.batch_size = e.max_num_seqs;
+}
+
+void check_scenario(const Scenario& scenario, const PlaceOf& place_of) {
+  const Checker check(scenario, place_of);
+  check.lengths();
+  check.batching();
+  check.parallel();
+  check.speculation();
+}
+
+}  // namespace headway

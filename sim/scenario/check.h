@@ -1,0 +1,20 @@
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "sim/scenario/scenario.h"
+
+namespace headway {
+
+// Where a key was written ("line 12: engine.max_num_seqs"), for messages. The key alone will do.
+using PlaceOf = std::function<std::string(const std::string& key)>;
+
+// Replaces "0 = the engine's own default" by that default: max_model_len, batch_size. Idempotent.
+void resolve_defaults(Scenario& scenario);
+
+// Rules between keys, which no single row of a table can state. InputError names the key to change.
+// REQUIRES: names and defaults are resolved.
+void check_scenario(const Scenario& scenario, const PlaceOf& place_of);
+
+}  // namespace headway

@@ -1,0 +1,24 @@
+#pragma once
+
+// Internal to scenario/: the tables of every block (see field.h).
+
+#include "sim/scenario/field.h"
+
+namespace headway {
+
+const Fields<Scenario>& scenario_table();
+const Fields<EngineOptions>& engine_table();
+const Fields<GpuSpec>& gpu_table();  // the figures that { base, ... } may override
+
+
+// The name, or { base, ... } with every figure that differs from the catalogue (names.cpp).
+Json write_gpu(const Scenario& scenario);
+
+// Blocks whose keys depend on one another.
+const Fields<WorkloadOptions>& workload_table();
+void read_workload(const Value& value, WorkloadOptions& out);
+Json write_workload(const WorkloadOptions& in);
+std::vector<FieldDoc> workload_docs(const std::string& path);
+std::vector<FieldDoc> length_docs();  // of the object form of a length
+
+}  // namespace headway

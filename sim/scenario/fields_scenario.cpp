@@ -1,0 +1,184 @@
+#include "sim/scenario/fields.h"
+
+namespace headway {
+namespace {
+
+constexpr std::int64_t kMaxDegree = 4096;
+
+Field<Precision> dtype(std::string name, DType Precision::*member, std::string help) {
+  return {std::move(name), "text", "bf16 | fp16 | fp8 | int8 | int4 | fp4", std::move(help),
+          [=](const Value& v, Precision& out) {
+            out.*member = parse_dtype(v.choice({"bf16", "fp16", "fp8", "int8", "int4", "fp4"}), "", "");
+          },
+          [=](const Precision& in) { return Json(dtype_name(in.*member)); }};
+}
+
+const Fields<Precision>& precision_table() {
+  static const Fields<Precision> table = {
+      dtype("weights", &Precision::weights, "how weights are stored"),
+      dtype("activations", &Precision::activations, "what linear layers compute in"),
+      dtype("kv", &Precision::kv, "how keys and values are stored"),
+  };
+  return table;
+}
+
+const Fields<ParallelOptions>& parallel_table() {
+  using P = ParallelOptions;
+  static const Fields<P> table = {
+      integer("tensor_parallel_size", &P::tensor_parallel_size, 1, kMaxDegree, "GPUs a layer is cut over"),
+      integer("pipeline_parallel_size", &P::pipeline_parallel_size, 1, kMaxDegree, "stages of layers"),
+      integer("data_parallel_size", &P::data_parallel_size, 1, kMaxDegree, "engine copies behind one name"),
+      integer("expert_parallel_size", &P::expert_parallel_size, 1, kMaxDegree, "GPUs experts are spread over"),
+  };
+  return table;
+}
+
+const Fields<HostOptions>& host_table() {
+  using H = HostOptions;
+  static const Fields<H> table = {
+      optional_number("per_step_us", &H::per_step_us, 0, 1e9, "host time a step; null = the profile's"),
+      optional_number("per_request_us", &H::per_request_us, 0, 1e9,
+                      "host time a request, before it can be scheduled; null = the profile's"),
+      optional_number("per_sequence_us", &H::per_sequence_us, 0, 1e9,
+                      "host time a scheduled sequence and step; null = the profile's"),
+  };
+  return table;
+}
+
+// One key, three forms: a rate, a rate for each position, the name of a published vector.
+Field<SpeculationOptions> acceptance_field() {
+  using S = SpeculationOptions;
+  return {"acceptance", "number, list or text", "0 to 1 each",
+          "chance that a draft is kept: one rate, one for each position, or a published vector's name",
+          [](const Value& v, S& out) {
+            out.acceptance.clear();
+            out.acceptance_preset.clear();
+            if (v.json().is_string()) {
+              out.acceptance_preset = v.text();
+            } else if (v.json().is_array()) {
+              for (std::size_t i = 0; i < v.json().size(); ++i) {
+                out.acceptance.push_back(v.entry(i).number(0, 1));
+              }
+            } else {
+              out.acceptance.push_back(v.number(0, 1));
+            }
+          },
+          [](const S& in) {
+            if (!in.acceptance_preset.empty()) return Json(in.acceptance_preset);
+            if (in.acceptance.size() == 1) return number_json(in.acceptance.front());
+            Json list = Json::array();
+            for (const double rate : in.acceptance) list.push_back(number_json(rate));
+            return list;
+          }};
+}
+
+const Fields<SpeculationOptions>& speculation_table() {
+  using S = SpeculationOptions;
+  static const Fields<S> table = {
+      choice("method", &S::method, {"", "ngram", "eagle", "mtp", "medusa", "draft_model"},
+             "where drafts come from; \"\" = no speculation"),
+      integer("num_speculative_tokens", &S::num_speculative_tokens, 0, 1024, "drafts a step"),
+      acceptance_field(),
+      text("draft_model", &S::draft_model, "draft_model: its catalogue name"),
+  };
+  return table;
+}
+
+const Fields<ClusterOptions>& cluster_table() {
+  using C = ClusterOptions;
+  static const Fields<C> table = {
+      integer("replicas", &C::replicas, 1, 100'000, "engines behind the router"),
+      text("router", &C::router, "a row of `headway list routers`"),
+  };
+  return table;
+}
+
+const Fields<SloOptions>& slo_table() {
+  using S = SloOptions;
+  static const Fields<S> table = {
+      optional_number("ttft_ms", &S::ttft_ms, kAboveZero, 1e12, "limit on TTFT; null = none"),
+      optional_number("tpot_ms", &S::tpot_ms, kAboveZero, 1e12, "limit on TPOT; null = none"),
+      optional_number("e2el_ms", &S::e2el_ms, kAboveZero, 1e12, "limit on E2EL; null = none"),
+  };
+  return table;
+}
+
+// "h100-sxm", or { base: "h100-sxm", memory_bytes: ... }. Only the name is read here: names.cpp
+// looks it up, and applies the override to what it finds.
+Field<Scenario> gpu_field() {
+  return {"gpu", "text or object", "a row of `headway list gpus`, or { base, figures to override }",
+          "the GPU: a catalogue name, or { base: name, memory_bytes ... }",
+          [](const Value& v, Scenario& out) {
+            if (v.json().is_object()) {
+              if (!v.has("base")) v.fail("no \"base\" in gpu", "\"base\": a catalogue name");
+              out.gpu_name = v.member("base").text();
+            } else if (v.json().is_string()) {
+              out.gpu_name = v.text();
+            } else {
+              v.fail(describe(v.json()), "a catalogue name, or { base, ... }");
+            }
+          },
+          [](const Scenario& in) { return write_gpu(in); }};
+}
+
+Field<Scenario> workload_field() {
+  return {"workload", "object", "", "{ trace, ... } or { num_prompts, request_rate, ... }",
+          [](const Value& v, Scenario& out) { read_workload(v, out.workload); },
+          [](const Scenario& in) { return write_workload(in.workload); },
+          "", false, workload_docs};
+}
+
+Field<Scenario> seed_field() {
+  return {"seed", "integer", "0 to 18446744073709551615", "what every random draw starts from",
+          [](const Value& v, Scenario& out) { out.seed = v.unsigned_integer(); },
+          [](const Scenario& in) { return Json(in.seed); }};
+}
+
+}  // namespace
+
+const Fields<GpuSpec>& gpu_table() {
+  using G = GpuSpec;
+  constexpr double kMax = 1e21;
+  static const Fields<G> table = {
+      integer("memory_bytes", &G::memory_bytes, 1, 1'000'000'000'000'000, "memory of the GPU"),
+      number("memory_bandwidth", &G::memory_bandwidth, kAboveZero, kMax, "bytes per second"),
+      number("flops_bf16", &G::flops_bf16, kAboveZero, kMax, "dense bf16 and fp16 FLOP per second"),
+      number("flops_fp8", &G::flops_fp8, 0, kMax, "dense fp8 FLOP per second; 0 = none"),
+      number("ops_int8", &G::ops_int8, 0, kMax, "dense int8 operations per second; 0 = none"),
+      number("flops_fp4", &G::flops_fp4, 0, kMax, "dense fp4 FLOP per second; 0 = none"),
+      number("flops_fp32", &G::flops_fp32, 0, kMax, "FLOP per second outside the tensor cores"),
+      number("link_bandwidth", &G::link_bandwidth, 0, kMax, "bytes per second to a peer GPU"),
+      number("link_latency_us", &G::link_latency_us, 0, 1e9, "of a message to a peer GPU"),
+      number("host_link_bandwidth", &G::host_link_bandwidth, 0, kMax, "bytes per second to the host"),
+      number("power_watts", &G::power_watts, 0, 1e9, "limit of the board"),
+      number("price_per_hour", &G::price_per_hour, 0, 1e9, "US dollars"),
+      integer("gpus_per_node", &G::gpus_per_node, 1, 100'000, "GPUs of a node"),
+  };
+  return table;
+}
+
+const Fields<Scenario>& scenario_table() {
+  using S = Scenario;
+  static const Fields<S> table = {
+      text("name", &S::name, "shown in reports; the file's name when left out"),
+      required(text("model", &S::model_name, "a catalogue name, or the path of a config.json or its folder")),
+      required(gpu_field()),
+      text("profile", &S::profile, "\"roofline\", or a row of `headway list profiles`"),
+      block("precision", &S::precision, precision_table, "storage types"),
+      block("engine", &S::engine, engine_table, "the serving engine, in vLLM's words"),
+      block("parallel", &S::parallel, parallel_table, "how the model is cut"),
+      block("host", &S::host, host_table, "host time that kernels do not show"),
+      block("speculation", &S::speculation, speculation_table, "speculative decoding"),
+      block("cluster", &S::cluster, cluster_table, "replicas"),
+      required(workload_field()),
+      block("slo", &S::slo, slo_table, "limits that goodput counts by"),
+      seed_field(),
+  };
+  return table;
+}
+
+std::vector<FieldDoc> scenario_fields() {
+  return document_block("", scenario_table());
+}
+
+}  // namespace headway

@@ -1,0 +1,68 @@
+#include "sim/scenario/parse.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "sim/core/data_files.h"
+#include "sim/core/errors.h"
+#include "sim/core/input_file.h"
+#include "sim/core/suggest.h"
+#include "sim/scenario/check.h"
+#include "sim/scenario/fields.h"
+#include "sim/scenario/names.h"
+
+namespace headway {
+namespace fs = std::filesystem;
+namespace {
+
+// Relative paths start at the scenario's folder.
+std::string folder_of(const std::string& file) {
+  std::error_code ec;
+  const fs::path path = fs::absolute(file.empty() || !fs::exists(file, ec) ? "x" : file, ec);
+  return path.parent_path().string();
+}
+
+}  // namespace
+
+Scenario parse_scenario(const std::string& text, const std::string& file,
+                        std::span<const Assignment> assignments) {
+  Document document = read_document(text, file);
+  for (const Assignment& assignment : assignments) assign(document, assignment);
+  Scenario scenario;
+  scenario.file = file;
+  read_block(Value(document, document.root, ""), scenario_table(), scenario);
+  if (scenario.name.empty()) scenario.name = fs::path(file).stem().string();
+  resolve_names(document, folder_of(file), scenario);
+  resolve_defaults(scenario);
+  check_scenario(scenario, [&](const std::string& key) { return document.place(key); });
+  return scenario;
+}
+
+std::string find_scenario(const std::string& path_or_name) {
+  std::error_code ec;
+  if (path_or_name == "-" || fs::exists(path_or_name, ec)) return path_or_name;
+  const std::vector<std::string> names = catalogue_names("scenarios");
+  if (std::find(names.begin(), names.end(), path_or_name) != names.end()) {
+    return data_folder("scenarios") + "/" + path_or_name + ".json";
+  }
+  throw InputError({path_or_name, "", "no such file, and no scenario of that name",
+                    "a scenario's path, or " + one_of(path_or_name, names)});
+}
+
+Scenario load_scenario(const std::string& path_or_name, std::span<const Assignment> assignments) {
+  const std::string path = find_scenario(path_or_name);
+  return parse_scenario(read_whole_file(path), path == "-" ? "standard input" : path, assignments);
+}
+
+void limit_requests(Scenario& scenario, std::int64_t count) {
+  SIM_CHECK(count >= 1);
+  WorkloadOptions& w = scenario.workload;
+  std::int64_t& limit = w.generated() ? w.num_prompts : w.limit;
+  limit = limit == 0 ? count : std::min(limit, count);
+}
+
+std::string to_json_text(const Scenario& scenario) {
+  return dump(write_block(scenario, scenario_table()), 2) + "\n";
+}
+
+}  // namespace headway
