@@ -46,7 +46,7 @@ class Value {
 
 // One key of the block T.
 template <typename T>
-struct Field {
+struct FieldRow {
   std::string name;
   std::string type;
   std::string valid;
@@ -58,7 +58,7 @@ struct Field {
   std::function<std::vector<FieldDoc>(const std::string& path)> children = {};
 };
 template <typename T>
-using Fields = std::vector<Field<T>>;
+using FieldTable = std::vector<FieldRow<T>>;
 
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 inline constexpr double kAboveZero = std::numeric_limits<double>::min();
@@ -73,24 +73,24 @@ Json number_json(double value);  // infinity as "inf"; whole numbers without ".0
                               const std::vector<std::string>& names);
 
 template <typename T>
-std::vector<std::string> field_names(const Fields<T>& fields) {
+std::vector<std::string> field_names(const FieldTable<T>& fields) {
   std::vector<std::string> names;
-  for (const Field<T>& field : fields) names.push_back(field.name);
+  for (const FieldRow<T>& field : fields) names.push_back(field.name);
   return names;
 }
 
 template <typename T>
-void read_block(const Value& block, const Fields<T>& fields, T& out) {
+void read_block(const Value& block, const FieldTable<T>& fields, T& out) {
   block.require_object();
   for (const auto& item : block.json().items()) {
-    const Field<T>* match = nullptr;
-    for (const Field<T>& field : fields) {
+    const FieldRow<T>* match = nullptr;
+    for (const FieldRow<T>& field : fields) {
       if (field.name == item.key()) match = &field;
     }
     if (match == nullptr) unknown_key(block, item.key(), field_names(fields));
     match->read(block.member(item.key()), out);
   }
-  for (const Field<T>& field : fields) {
+  for (const FieldRow<T>& field : fields) {
     if (field.required && !block.has(field.name)) {
       const std::string where = block.path().empty() ? "" : " in " + block.path();
       block.fail("no \"" + field.name + "\"" + where, "\"" + field.name + "\": " + field.help);
@@ -100,18 +100,18 @@ void read_block(const Value& block, const Fields<T>& fields, T& out) {
 
 // Rows of other groups than the one given are left out.
 template <typename T>
-Json write_block(const T& value, const Fields<T>& fields, std::string_view group = "") {
+Json write_block(const T& value, const FieldTable<T>& fields, std::string_view group = "") {
   Json object = Json::object();
-  for (const Field<T>& field : fields) {
+  for (const FieldRow<T>& field : fields) {
     if (field.group.empty() || field.group == group) object[field.name] = field.write(value);
   }
   return object;
 }
 
 template <typename T>
-std::vector<FieldDoc> document_block(const std::string& path, const Fields<T>& fields) {
+std::vector<FieldDoc> document_block(const std::string& path, const FieldTable<T>& fields) {
   std::vector<FieldDoc> docs;
-  for (const Field<T>& field : fields) {
+  for (const FieldRow<T>& field : fields) {
     const std::string key = join_path(path, field.name);
     if (field.children) {
       for (FieldDoc& doc : field.children(key)) docs.push_back(std::move(doc));
@@ -125,7 +125,7 @@ std::vector<FieldDoc> document_block(const std::string& path, const Fields<T>& f
 
 // Builders of rows. Bounds are inclusive.
 template <typename T, typename I>
-Field<T> integer(std::string name, I T::*member, std::int64_t low, std::int64_t high,
+FieldRow<T> integer(std::string name, I T::*member, std::int64_t low, std::int64_t high,
                  std::string help) {
   return {std::move(name), "integer", range_text(low, high), std::move(help),
           [=](const Value& v, T& out) { out.*member = static_cast<I>(v.integer(low, high)); },
@@ -133,7 +133,7 @@ Field<T> integer(std::string name, I T::*member, std::int64_t low, std::int64_t 
 }
 
 template <typename T>
-Field<T> number(std::string name, double T::*member, double low, double high, std::string help) {
+FieldRow<T> number(std::string name, double T::*member, double low, double high, std::string help) {
   return {std::move(name), "number", range_text(low, high), std::move(help),
           [=](const Value& v, T& out) { out.*member = v.number(low, high); },
           [=](const T& in) { return number_json(in.*member); }};
@@ -141,7 +141,7 @@ Field<T> number(std::string name, double T::*member, double low, double high, st
 
 // null = not set.
 template <typename T>
-Field<T> optional_number(std::string name, std::optional<double> T::*member, double low,
+FieldRow<T> optional_number(std::string name, std::optional<double> T::*member, double low,
                          double high, std::string help) {
   return {std::move(name), "number or null", range_text(low, high), std::move(help),
           [=](const Value& v, T& out) {
@@ -152,21 +152,21 @@ Field<T> optional_number(std::string name, std::optional<double> T::*member, dou
 }
 
 template <typename T>
-Field<T> boolean(std::string name, bool T::*member, std::string help) {
+FieldRow<T> boolean(std::string name, bool T::*member, std::string help) {
   return {std::move(name), "boolean", "true | false", std::move(help),
           [=](const Value& v, T& out) { out.*member = v.boolean(); },
           [=](const T& in) { return Json(in.*member); }};
 }
 
 template <typename T>
-Field<T> text(std::string name, std::string T::*member, std::string help) {
+FieldRow<T> text(std::string name, std::string T::*member, std::string help) {
   return {std::move(name), "text", "", std::move(help),
           [=](const Value& v, T& out) { out.*member = v.text(); },
           [=](const T& in) { return Json(in.*member); }};
 }
 
 template <typename T>
-Field<T> choice(std::string name, std::string T::*member, std::vector<std::string> names,
+FieldRow<T> choice(std::string name, std::string T::*member, std::vector<std::string> names,
                 std::string help) {
   const std::string valid = choices_text(names);
   return {std::move(name), "text", valid, std::move(help),
@@ -176,7 +176,7 @@ Field<T> choice(std::string name, std::string T::*member, std::vector<std::strin
 
 // A nested block with its own table.
 template <typename T, typename U>
-Field<T> block(std::string name, U T::*member, const Fields<U>& (*fields)(), std::string help) {
+FieldRow<T> block(std::string name, U T::*member, const FieldTable<U>& (*fields)(), std::string help) {
   return {std::move(name), "object", "", std::move(help),
           [=](const Value& v, T& out) { read_block(v, fields(), out.*member); },
           [=](const T& in) { return write_block(in.*member, fields()); },
@@ -185,13 +185,13 @@ Field<T> block(std::string name, U T::*member, const Fields<U>& (*fields)(), std
 }
 
 template <typename T>
-Field<T> in_group(std::string group, Field<T> field) {
+FieldRow<T> in_group(std::string group, FieldRow<T> field) {
   field.group = std::move(group);
   return field;
 }
 
 template <typename T>
-Field<T> required(Field<T> field) {
+FieldRow<T> required(FieldRow<T> field) {
   field.required = true;
   return field;
 }

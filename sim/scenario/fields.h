@@ -6,16 +6,16 @@
 
 namespace headway {
 
-const Fields<Scenario>& scenario_table();
-const Fields<EngineOptions>& engine_table();
-const Fields<GpuSpec>& gpu_table();  // the figures that { base, ... } may override
+const FieldTable<Scenario>& scenario_table();
+const FieldTable<EngineOptions>& engine_table();
+const FieldTable<GpuSpec>& gpu_table();  // the figures that { base, ... } may override
 
 
 // The name, or { base, ... } with every figure that differs from the catalogue (names.cpp).
 Json write_gpu(const Scenario& scenario);
 
 // Blocks whose keys depend on one another.
-const Fields<WorkloadOptions>& workload_table();
+const FieldTable<WorkloadOptions>& workload_table();
 void read_workload(const Value& value, WorkloadOptions& out);
 Json write_workload(const WorkloadOptions& in);
 std::vector<FieldDoc> workload_docs(const std::string& path);

@@ -14,7 +14,7 @@ std::vector<std::string> scheduler_names() {
   return names;
 }
 
-void add_batching(Fields<E>& rows) {
+void add_batching(FieldTable<E>& rows) {
   rows.push_back(choice("scheduler", &E::scheduler, scheduler_names(), "what decides each step"));
   rows.push_back(integer("max_num_seqs", &E::max_num_seqs, 1, 1'000'000, "most sequences in one step"));
   rows.push_back(integer("max_num_batched_tokens", &E::max_num_batched_tokens, 1, kMaxTokens,
@@ -34,7 +34,7 @@ void add_batching(Fields<E>& rows) {
                          "admit a prompt only if all of it would fit the KV cache"));
 }
 
-void add_memory(Fields<E>& rows) {
+void add_memory(FieldTable<E>& rows) {
   rows.push_back(integer("block_size", &E::block_size, 1, 65'536, "tokens a KV block"));
   rows.push_back(number("gpu_memory_utilization", &E::gpu_memory_utilization, kAboveZero, 1,
                         "share of the GPU's memory the engine may use"));
@@ -53,7 +53,7 @@ void add_memory(Fields<E>& rows) {
   rows.push_back(number("watermark", &E::watermark, 0, 1, "share of blocks kept free at admission"));
 }
 
-void add_one_engine(Fields<E>& rows) {
+void add_one_engine(FieldTable<E>& rows) {
   rows.push_back(number("delay_factor", &E::delay_factor, 0, 1e6,
                         "vllm-v0: hold prompts back this many last-prompt latencies"));
   rows.push_back(integer("max_num_partial_prefills", &E::max_num_partial_prefills, 1, 1'000'000,
@@ -89,9 +89,9 @@ void add_one_engine(Fields<E>& rows) {
 
 }  // namespace
 
-const Fields<EngineOptions>& engine_table() {
-  static const Fields<E> table = [] {
-    Fields<E> rows;
+const FieldTable<EngineOptions>& engine_table() {
+  static const FieldTable<E> table = [] {
+    FieldTable<E> rows;
     add_batching(rows);
     add_memory(rows);
     add_one_engine(rows);

@@ -5,7 +5,7 @@ namespace {
 
 constexpr std::int64_t kMaxDegree = 4096;
 
-Field<Precision> dtype(std::string name, DType Precision::*member, std::string help) {
+FieldRow<Precision> dtype(std::string name, DType Precision::*member, std::string help) {
   return {std::move(name), "text", "bf16 | fp16 | fp8 | int8 | int4 | fp4", std::move(help),
           [=](const Value& v, Precision& out) {
             out.*member = parse_dtype(v.choice({"bf16", "fp16", "fp8", "int8", "int4", "fp4"}), "", "");
@@ -13,8 +13,8 @@ Field<Precision> dtype(std::string name, DType Precision::*member, std::string h
           [=](const Precision& in) { return Json(dtype_name(in.*member)); }};
 }
 
-const Fields<Precision>& precision_table() {
-  static const Fields<Precision> table = {
+const FieldTable<Precision>& precision_table() {
+  static const FieldTable<Precision> table = {
       dtype("weights", &Precision::weights, "how weights are stored"),
       dtype("activations", &Precision::activations, "what linear layers compute in"),
       dtype("kv", &Precision::kv, "how keys and values are stored"),
@@ -22,9 +22,9 @@ const Fields<Precision>& precision_table() {
   return table;
 }
 
-const Fields<ParallelOptions>& parallel_table() {
+const FieldTable<ParallelOptions>& parallel_table() {
   using P = ParallelOptions;
-  static const Fields<P> table = {
+  static const FieldTable<P> table = {
       integer("tensor_parallel_size", &P::tensor_parallel_size, 1, kMaxDegree, "GPUs a layer is cut over"),
       integer("pipeline_parallel_size", &P::pipeline_parallel_size, 1, kMaxDegree, "stages of layers"),
       integer("data_parallel_size", &P::data_parallel_size, 1, kMaxDegree, "engine copies behind one name"),
@@ -33,9 +33,9 @@ const Fields<ParallelOptions>& parallel_table() {
   return table;
 }
 
-const Fields<HostOptions>& host_table() {
+const FieldTable<HostOptions>& host_table() {
   using H = HostOptions;
-  static const Fields<H> table = {
+  static const FieldTable<H> table = {
       optional_number("per_step_us", &H::per_step_us, 0, 1e9, "host time a step; null = the profile's"),
       optional_number("per_request_us", &H::per_request_us, 0, 1e9,
                       "host time a request, before it can be scheduled; null = the profile's"),
@@ -46,7 +46,7 @@ const Fields<HostOptions>& host_table() {
 }
 
 // One key, three forms: a rate, a rate for each position, the name of a published vector.
-Field<SpeculationOptions> acceptance_field() {
+FieldRow<SpeculationOptions> acceptance_field() {
   using S = SpeculationOptions;
   return {"acceptance", "number, list or text", "0 to 1 each",
           "chance that a draft is kept: one rate, one for each position, or a published vector's name",
@@ -72,9 +72,9 @@ Field<SpeculationOptions> acceptance_field() {
           }};
 }
 
-const Fields<SpeculationOptions>& speculation_table() {
+const FieldTable<SpeculationOptions>& speculation_table() {
   using S = SpeculationOptions;
-  static const Fields<S> table = {
+  static const FieldTable<S> table = {
       choice("method", &S::method, {"", "ngram", "eagle", "mtp", "medusa", "draft_model"},
              "where drafts come from; \"\" = no speculation"),
       integer("num_speculative_tokens", &S::num_speculative_tokens, 0, 1024, "drafts a step"),
@@ -84,18 +84,18 @@ const Fields<SpeculationOptions>& speculation_table() {
   return table;
 }
 
-const Fields<ClusterOptions>& cluster_table() {
+const FieldTable<ClusterOptions>& cluster_table() {
   using C = ClusterOptions;
-  static const Fields<C> table = {
+  static const FieldTable<C> table = {
       integer("replicas", &C::replicas, 1, 100'000, "engines behind the router"),
       text("router", &C::router, "a row of `headway list routers`"),
   };
   return table;
 }
 
-const Fields<SloOptions>& slo_table() {
+const FieldTable<SloOptions>& slo_table() {
   using S = SloOptions;
-  static const Fields<S> table = {
+  static const FieldTable<S> table = {
       optional_number("ttft_ms", &S::ttft_ms, kAboveZero, 1e12, "limit on TTFT; null = none"),
       optional_number("tpot_ms", &S::tpot_ms, kAboveZero, 1e12, "limit on TPOT; null = none"),
       optional_number("e2el_ms", &S::e2el_ms, kAboveZero, 1e12, "limit on E2EL; null = none"),
@@ -105,7 +105,7 @@ const Fields<SloOptions>& slo_table() {
 
 // "h100-sxm", or { base: "h100-sxm", memory_bytes: ... }. Only the name is read here: names.cpp
 // looks it up, and applies the override to what it finds.
-Field<Scenario> gpu_field() {
+FieldRow<Scenario> gpu_field() {
   return {"gpu", "text or object", "a row of `headway list gpus`, or { base, figures to override }",
           "the GPU: a catalogue name, or { base: name, memory_bytes ... }",
           [](const Value& v, Scenario& out) {
@@ -121,14 +121,14 @@ Field<Scenario> gpu_field() {
           [](const Scenario& in) { return write_gpu(in); }};
 }
 
-Field<Scenario> workload_field() {
+FieldRow<Scenario> workload_field() {
   return {"workload", "object", "", "{ trace, ... } or { num_prompts, request_rate, ... }",
           [](const Value& v, Scenario& out) { read_workload(v, out.workload); },
           [](const Scenario& in) { return write_workload(in.workload); },
           "", false, workload_docs};
 }
 
-Field<Scenario> seed_field() {
+FieldRow<Scenario> seed_field() {
   return {"seed", "integer", "0 to 18446744073709551615", "what every random draw starts from",
           [](const Value& v, Scenario& out) { out.seed = v.unsigned_integer(); },
           [](const Scenario& in) { return Json(in.seed); }};
@@ -136,10 +136,10 @@ Field<Scenario> seed_field() {
 
 }  // namespace
 
-const Fields<GpuSpec>& gpu_table() {
+const FieldTable<GpuSpec>& gpu_table() {
   using G = GpuSpec;
   constexpr double kMax = 1e21;
-  static const Fields<G> table = {
+  static const FieldTable<G> table = {
       integer("memory_bytes", &G::memory_bytes, 1, 1'000'000'000'000'000, "memory of the GPU"),
       number("memory_bandwidth", &G::memory_bandwidth, kAboveZero, kMax, "bytes per second"),
       number("flops_bf16", &G::flops_bf16, kAboveZero, kMax, "dense bf16 and fp16 FLOP per second"),
@@ -157,9 +157,9 @@ const Fields<GpuSpec>& gpu_table() {
   return table;
 }
 
-const Fields<Scenario>& scenario_table() {
+const FieldTable<Scenario>& scenario_table() {
   using S = Scenario;
-  static const Fields<S> table = {
+  static const FieldTable<S> table = {
       text("name", &S::name, "shown in reports; the file's name when left out"),
       required(text("model", &S::model_name, "a catalogue name, or the path of a config.json or its folder")),
       required(gpu_field()),

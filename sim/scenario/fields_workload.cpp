@@ -19,7 +19,7 @@ const std::vector<std::string> kDistributions = {"fixed",     "uniform", "normal
 void read_length(const Value& value, L& out);
 Json write_length(const L& in);
 
-Field<L> parts_field() {
+FieldRow<L> parts_field() {
   return {"parts", "list of lengths", "", "mixture: what is mixed",
           [](const Value& v, L& out) {
             if (!v.json().is_array() || v.json().empty()) v.fail(describe(v.json()), "a list of lengths");
@@ -34,7 +34,7 @@ Field<L> parts_field() {
           "mixture"};
 }
 
-Field<L> weights_field() {
+FieldRow<L> weights_field() {
   return {"weights", "list of numbers", "above 0 each", "mixture: how much of each part",
           [](const Value& v, L& out) {
             if (!v.json().is_array()) v.fail(describe(v.json()), "a list of numbers");
@@ -52,8 +52,8 @@ Field<L> weights_field() {
 }
 
 // A row's group names the distributions that it belongs to.
-const Fields<L>& length_table() {
-  static const Fields<L> table = {
+const FieldTable<L>& length_table() {
+  static const FieldTable<L> table = {
       choice("distribution", &L::distribution, kDistributions, "how lengths are drawn"),
       in_group("fixed", number("value", &L::value, 0, kMaxLength, "fixed: the length")),
       in_group("uniform", number("low", &L::low, 0, kMaxLength, "uniform: shortest")),
@@ -75,7 +75,7 @@ bool belongs(const std::string& group, const std::string& distribution) {
 }
 
 void check_length(const Value& value, const L& length) {
-  for (const Field<L>& field : length_table()) {
+  for (const FieldRow<L>& field : length_table()) {
     const bool here = value.has(field.name);
     if (here && !belongs(field.group, length.distribution)) {
       value.member(field.name).fail("a key of another distribution (" + field.group + ")",
@@ -111,22 +111,22 @@ void read_length(const Value& value, L& out) {
 Json write_length(const L& in) {
   if (in.distribution == "fixed" && in.min == L{}.min && in.max == L{}.max) return number_json(in.value);
   Json object = Json::object();
-  for (const Field<L>& field : length_table()) {
+  for (const FieldRow<L>& field : length_table()) {
     if (belongs(field.group, in.distribution)) object[field.name] = field.write(in);
   }
   return object;
 }
 
 template <typename T>
-Field<T> length(std::string name, L T::*member, std::string help) {
+FieldRow<T> length(std::string name, L T::*member, std::string help) {
   return {std::move(name), "length", "a number of tokens, or { distribution, ... }", std::move(help),
           [=](const Value& v, T& out) { read_length(v, out.*member); },
           [=](const T& in) { return write_length(in.*member); }};
 }
 
-const Fields<SessionOptions>& session_table() {
+const FieldTable<SessionOptions>& session_table() {
   using S = SessionOptions;
-  static const Fields<S> table = {
+  static const FieldTable<S> table = {
       required(length("turns", &S::turns, "turns a session")),
       required(length("new_input_len", &S::new_input_len, "tokens that a turn adds")),
       number("think_time_s", &S::think_time_s, 0, 1e9, "mean pause before the next turn, seconds"),
@@ -137,7 +137,7 @@ const Fields<SessionOptions>& session_table() {
   return table;
 }
 
-Field<W> sessions_field() {
+FieldRow<W> sessions_field() {
   return {"sessions", "object or null", "", "conversations of several turns",
           [](const Value& v, W& out) {
             out.sessions.reset();
@@ -159,7 +159,7 @@ W generator_defaults(W options) {
   return options;
 }
 
-void add_trace(Fields<W>& rows) {
+void add_trace(FieldTable<W>& rows) {
   rows.push_back(in_group(kTrace, text("trace", &W::trace, "a trace's path or catalogue name")));
   rows.push_back(in_group(kTrace, text("format", &W::format, "auto, or a row of `headway list formats`")));
   rows.push_back(in_group(kTrace, number("rate_scale", &W::rate_scale, kAboveZero, 1e9,
@@ -174,7 +174,7 @@ void add_trace(Fields<W>& rows) {
                                          "what to do with requests that failed in the log")));
 }
 
-void add_generator(Fields<W>& rows) {
+void add_generator(FieldTable<W>& rows) {
   rows.push_back(in_group(kGenerator, integer("num_prompts", &W::num_prompts, 1, 1'000'000'000,
                                               "requests to generate")));
   rows.push_back(in_group(kGenerator, number("request_rate", &W::request_rate, kAboveZero, kInfinity,
@@ -190,7 +190,7 @@ void add_generator(Fields<W>& rows) {
 
 // A workload is a trace or a generator; keys of the other kind would be silently ignored.
 void check_kind(const Value& value, bool traced) {
-  for (const Field<W>& field : workload_table()) {
+  for (const FieldRow<W>& field : workload_table()) {
     if (!value.has(field.name) || field.group.empty()) continue;
     if ((field.group == kTrace) == traced) continue;
     if (field.name == "sessions" && value.json().at("sessions").is_null()) continue;
@@ -203,9 +203,9 @@ void check_kind(const Value& value, bool traced) {
 
 }  // namespace
 
-const Fields<WorkloadOptions>& workload_table() {
-  static const Fields<W> table = [] {
-    Fields<W> rows;
+const FieldTable<WorkloadOptions>& workload_table() {
+  static const FieldTable<W> table = [] {
+    FieldTable<W> rows;
     add_trace(rows);
     rows.push_back(integer("max_concurrency", &W::max_concurrency, 0, 100'000'000,
                            "most requests in flight; 0 = open loop"));
@@ -236,7 +236,7 @@ Json write_workload(const WorkloadOptions& in) {
 
 std::vector<FieldDoc> workload_docs(const std::string& path) {
   std::vector<FieldDoc> docs;
-  for (const Field<W>& field : workload_table()) {
+  for (const FieldRow<W>& field : workload_table()) {
     if (field.children) {
       for (FieldDoc& doc : field.children(join_path(path, field.name))) docs.push_back(std::move(doc));
       continue;

@@ -53,7 +53,7 @@ void resolve_gpu(const Document& document, Scenario& s) {
   }
   s.gpu = load_gpu(s.gpu_name);
   if (!gpu.is_object()) return;
-  Fields<GpuSpec> fields = gpu_table();
+  FieldTable<GpuSpec> fields = gpu_table();
   fields.push_back({"base", "text", "", "a catalogue name", [](const Value&, GpuSpec&) {}, {}});
   read_block(Value(document, gpu, "gpu"), fields, s.gpu);
 }
@@ -129,7 +129,7 @@ void resolve_names(const Document& document, const std::string& base, Scenario& 
 Json write_gpu(const Scenario& scenario) {
   const GpuSpec base = load_gpu(scenario.gpu_name);
   Json override_of{{"base", scenario.gpu_name}};
-  for (const Field<GpuSpec>& field : gpu_table()) {
+  for (const FieldRow<GpuSpec>& field : gpu_table()) {
     Json value = field.write(scenario.gpu);
     if (value != field.write(base)) override_of[field.name] = std::move(value);
   }
