@@ -1,0 +1,75 @@
+#include "sim/report/csv_observers.h"
+
+namespace headway {
+namespace {
+
+constexpr int kSeconds = 9, kMilliseconds = 6, kMicroseconds = 3;
+
+void write_latencies(CsvWriter& csv, const RequestRecord& r) {
+  for (SimTime part : r.split) csv.decimal(part.ns(), kMilliseconds);
+  csv.decimal(ttft_of(r).ns(), kMilliseconds);
+  if (const auto tpot = tpot_ms_of(r)) {
+    csv.number(*tpot, kMilliseconds);
+  } else {
+    csv.empty();
+  }
+  csv.decimal(e2el_of(r).ns(), kMilliseconds);
+  csv.decimal(r.max_itl.ns(), kMilliseconds);
+}
+
+}  // namespace
+
+void RequestsCsv::on_finish(const RequestRecord& r) {
+  csv_.integer(static_cast<std::int64_t>(r.id));
+  if (r.session_id >= 0) {
+    csv_.integer(r.session_id);
+  } else {
+    csv_.empty();
+  }
+  csv_.decimal(r.arrival.ns(), kSeconds);
+  if (r.failed) {
+    csv_.empty();
+    csv_.empty();
+  } else {
+    csv_.decimal(r.scheduled.ns(), kSeconds);
+    csv_.decimal(r.first_token.ns(), kSeconds);
+  }
+  csv_.decimal(r.finish.ns(), kSeconds);
+  csv_.integer(r.prompt_tokens);
+  csv_.integer(r.output_tokens);
+  csv_.integer(r.cached_tokens);
+  if (r.failed) {
+    for (std::size_t i = 0; i < kLatencyParts + 4; ++i) csv_.empty();
+  } else {
+    write_latencies(csv_, r);
+  }
+  csv_.integer(r.preemptions);
+  csv_.integer(r.replica);
+  csv_.text(r.finish_reason);
+  if (slo_.any()) {
+    csv_.text(judge_slo(slo_, r).all() ? "true" : "false");
+  } else {
+    csv_.empty();
+  }
+  csv_.end_row();
+}
+
+void StepsCsv::on_step(const StepRecord& s) {
+  csv_.integer(s.replica);
+  csv_.integer(static_cast<std::int64_t>(s.step));
+  csv_.decimal(s.start.ns(), kSeconds);
+  csv_.decimal(s.duration.ns(), kMicroseconds);
+  csv_.integer(s.batch);
+  csv_.integer(s.prefill_tokens);
+  csv_.integer(s.decode_tokens);
+  csv_.integer(s.cached_tokens);
+  csv_.integer(s.running);
+  csv_.integer(s.waiting);
+  csv_.integer(s.kv_blocks);
+  csv_.integer(s.preempted);
+  csv_.decimal(s.gpu.ns(), kMicroseconds);
+  csv_.decimal(s.host.ns(), kMicroseconds);
+  csv_.end_row();
+}
+
+}  // namespace headway

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "sim/metrics/observer.h"
+#include "sim/metrics/slo.h"
+#include "sim/report/csv_writer.h"
+
+namespace headway {
+
+inline constexpr std::string_view kRequestsCsvHeader =
+    "request_id,session_id,arrival_s,scheduled_s,first_token_s,finish_s,input_tokens,output_tokens,"
+    "cached_tokens,queue_ms,prefill_ms,interference_ms,decode_ms,preemption_ms,host_ms,ttft_ms,"
+    "tpot_ms,e2el_ms,max_itl_ms,preemptions,replica,finish_reason,slo_ok";
+inline constexpr std::string_view kStepsCsvHeader =
+    "replica,step,start_s,duration_us,batch,prefill_tokens,decode_tokens,cached_tokens,running,"
+    "waiting,kv_blocks,preempted,gpu_us,host_us";
+
+// --requests: one row a request, in the order they finished (or were rejected), written as the run
+// goes. Empty cells: session_id of a request of its own, tpot_ms of a single token, slo_ok without
+// limits, and all times but arrival and finish of a failed request, whose reason is finish_reason.
+// The file appears at commit(), which the caller makes when the whole run has succeeded.
+class RequestsCsv final : public Observer {
+ public:
+  RequestsCsv(const std::string& path, SloLimits slo) : csv_(path, kRequestsCsvHeader), slo_(slo) {}
+  void on_finish(const RequestRecord& request) override;
+  void commit() { csv_.commit(); }
+
+ private:
+  CsvWriter csv_;
+  SloLimits slo_;
+};
+
+// --steps: one row an engine step, in the order the steps ended. commit() as above.
+class StepsCsv final : public Observer {
+ public:
+  explicit StepsCsv(const std::string& path) : csv_(path, kStepsCsvHeader) {}
+  void on_step(const StepRecord& step) override;
+  void commit() { csv_.commit(); }
+
+ private:
+  CsvWriter csv_;
+};
+
+}  // namespace headway
