@@ -186,7 +186,7 @@ StepCost price_unlowered(const StepPricer& pricer, const CudaGraphs& graphs,
   if (shape.prefill.empty()) {
     add_cost(cost, OpClass::kDecodeAttention, decode.us, decode.from);
   } else {
-    pricer.add_prefill(shape, decode, cost);
+    pricer.add_prefill_unlowered(shape, decode, cost);
   }
   return cost;
 }

@@ -5,6 +5,7 @@
 #include "sim/core/errors.h"
 #include "sim/cost/lowered_cost.h"
 #include "sim/cost/operators.h"
+#include "sim/cost/profile_pricers.h"
 #include "sim/cost/roofline_cost.h"
 
 namespace headway {
@@ -26,7 +27,25 @@ std::unique_ptr<CostModel> make_cost_model(const CostOptions& options) {
     return std::make_unique<LoweredCost>(make_roofline_pricer(ops, options.gpu), limits,
                                          CudaGraphs{});
   }
-  throw InputError("profiles are not priced yet");
+  const Profile& profile = *options.profile;
+  if (profile.gpu != options.gpu.name) {
+    throw InputError({"", "profile " + profile.name, "measured on " + profile.gpu,
+                      "a profile of " + options.gpu.name});
+  }
+  std::unique_ptr<StepPricer> pricer;
+  if (has_operator_tables(profile)) {
+    pricer = make_operators_pricer(profile, ops, options.gpu, limits.kv_length);
+  } else if (has_layer_tables(profile)) {
+    pricer = make_layers_pricer(profile, options.model, ops, options.gpu);
+  } else {
+    throw InputError({"", "profile " + profile.name, "no gemm and no attn_mixed table",
+                      "a profile that steps can be priced from"});
+  }
+  const CudaGraphs graphs =
+      options.enforce_eager
+          ? CudaGraphs{}
+          : CudaGraphs::vllm(options.max_num_seqs, options.max_num_batched_tokens);
+  return std::make_unique<LoweredCost>(std::move(pricer), limits, graphs);
 }
 
 }  // namespace headway

@@ -81,21 +81,26 @@ Work experts_work(const RankOperators& ops, double tokens) {
               tokens * topk * (d * act + 3 * f * kHiddenBytes + d * kHiddenBytes)};
 }
 
-Work prefill_attention_work(const RankOperators& ops, double batch, double new_tokens,
+AttentionWidths attention_widths(const RankOperators& ops) {
+  return {static_cast<double>(ops.heads), static_cast<double>(ops.kv_heads),
+          static_cast<double>(ops.head_dim), ops.precision.kv};
+}
+
+Work prefill_attention_work(const AttentionWidths& widths, double batch, double new_tokens,
                             double context_tokens) {
-  const double q = static_cast<double>(ops.heads * ops.head_dim);
-  const double kv = static_cast<double>(ops.kv_heads * ops.head_dim);
+  const double q = widths.heads * widths.head_dim;
+  const double kv = widths.kv_heads * widths.head_dim;
   const double pairs = new_tokens * context_tokens + new_tokens * (new_tokens + 1) / 2;
   return {batch * 4 * q * pairs,
-          batch * (2 * kv * (new_tokens + context_tokens) * bytes_per_element(ops.precision.kv) +
+          batch * (2 * kv * (new_tokens + context_tokens) * bytes_per_element(widths.kv) +
                    2 * q * new_tokens * kHiddenBytes)};
 }
 
-Work decode_attention_work(const RankOperators& ops, double batch, double kv_tokens) {
-  const double q = static_cast<double>(ops.heads * ops.head_dim);
-  const double kv = static_cast<double>(ops.kv_heads * ops.head_dim);
+Work decode_attention_work(const AttentionWidths& widths, double batch, double kv_tokens) {
+  const double q = widths.heads * widths.head_dim;
+  const double kv = widths.kv_heads * widths.head_dim;
   return {4 * q * kv_tokens,
-          2 * kv * kv_tokens * bytes_per_element(ops.precision.kv) + 2 * q * batch * kHiddenBytes};
+          2 * kv * kv_tokens * bytes_per_element(widths.kv) + 2 * q * batch * kHiddenBytes};
 }
 
 double layer_elementwise_bytes(const RankOperators& ops, double tokens) {

@@ -56,11 +56,17 @@ Work gemm_work(const GemmSite& site, double m, const Precision& precision);
 // The three products of the chosen experts for `tokens` tokens. Weights count once per expert that
 // is hit: E (1 - (1 - topk/E)^tokens) of them when routing is uniform.
 Work experts_work(const RankOperators& ops, double tokens);
+// Attention of one layer on one rank.
+struct AttentionWidths {
+  double heads = 0, kv_heads = 0, head_dim = 0;
+  DType kv = DType::kBf16;
+};
+AttentionWidths attention_widths(const RankOperators& ops);
 // `batch` causal prompts of `new_tokens` each, every one over `context_tokens` cached tokens.
-Work prefill_attention_work(const RankOperators& ops, double batch, double new_tokens,
+Work prefill_attention_work(const AttentionWidths& widths, double batch, double new_tokens,
                             double context_tokens);
 // One query per sequence over `kv_tokens` cached tokens in all (the new ones included).
-Work decode_attention_work(const RankOperators& ops, double batch, double kv_tokens);
+Work decode_attention_work(const AttentionWidths& widths, double batch, double kv_tokens);
 // Norms with residual adds, RoPE, KV write, activation: bytes of ONE layer for `tokens` rows.
 double layer_elementwise_bytes(const RankOperators& ops, double tokens);
 // Embedding look-up and final norm: bytes of a step, once.

@@ -16,6 +16,7 @@ class RooflinePricer final : public StepPricer {
   RooflinePricer(const RankOperators& ops, const GpuSpec& gpu, RooflineEfficiency efficiency)
       : ops_(ops),
         gpu_(gpu),
+        heads_(attention_widths(ops)),
         peak_(gpu.flops(ops.precision.weights, ops.precision.activations) * efficiency.compute),
         attention_peak_(gpu.flops(DType::kBf16, DType::kBf16) * efficiency.compute),
         bandwidth_(gpu.memory_bandwidth * efficiency.memory) {
@@ -51,14 +52,14 @@ class RooflinePricer final : public StepPricer {
 
   Priced decode_attention(std::int32_t batch, double kv_tokens) const override {
     if (batch <= 0) return {0, kFrom};
-    const Work work = decode_attention_work(ops_, batch, kv_tokens);
+    const Work work = decode_attention_work(heads_, batch, kv_tokens);
     return {ops_.layers * roofline_us(work, attention_peak_, bandwidth_), kFrom};
   }
 
   // Bends where the compute line crosses the memory line; both are straight in the KV length.
   std::vector<double> decode_knots(std::int32_t) const override {
     std::vector<double> knots{1};
-    const Work fixed = decode_attention_work(ops_, 1, 0), one = decode_attention_work(ops_, 1, 1);
+    const Work fixed = decode_attention_work(heads_, 1, 0), one = decode_attention_work(heads_, 1, 1);
     const double memory_slope = (one.bytes - fixed.bytes) / bandwidth_;
     const double compute_slope = one.flops / attention_peak_;
     if (compute_slope > memory_slope) {
@@ -73,7 +74,7 @@ class RooflinePricer final : public StepPricer {
   void add_prefill(const StepShape& shape, Priced decode, StepCost& cost) const override {
     Work work;  // the chunks are one call
     for (const PrefillChunk& chunk : shape.prefill) {
-      const Work one = prefill_attention_work(ops_, 1, chunk.new_tokens, chunk.context_tokens);
+      const Work one = prefill_attention_work(heads_, 1, chunk.new_tokens, chunk.context_tokens);
       work.flops += one.flops;
       work.bytes += one.bytes;
     }
@@ -87,6 +88,7 @@ class RooflinePricer final : public StepPricer {
  private:
   RankOperators ops_;
   GpuSpec gpu_;
+  AttentionWidths heads_;
   double peak_, attention_peak_, bandwidth_;
 };
 

@@ -51,6 +51,11 @@ class StepPricer {
   // take in a call of its own (0 us when it has none).
   virtual void add_prefill(const StepShape& shape, Priced decode, StepCost& cost) const = 0;
 
+  // The same without tables made beforehand, where a pricer has such.
+  virtual void add_prefill_unlowered(const StepShape& shape, Priced decode, StepCost& cost) const {
+    add_prefill(shape, decode, cost);
+  }
+
   virtual std::string describe() const = 0;
 };
 

@@ -1,0 +1,138 @@
+#include "sim/cost/measured_operators.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "sim/core/errors.h"
+#include "sim/cost/operators.h"
+
+namespace headway {
+namespace {
+
+using Variant = std::map<std::string, std::string>;
+
+DType dtype_of(const ProfileTable& table, const char* key) {
+  const auto it = table.variant.find(key);
+  return it == table.variant.end() ? DType::kBf16 : parse_dtype(it->second, table.file, key);
+}
+
+OperatorTable::DemandOf gemm_demand(const ProfileTable& table) {
+  Precision precision;
+  precision.weights = dtype_of(table, "weights");
+  precision.activations = dtype_of(table, "activations");
+  return [precision](const double* key) {
+    const double n = key[0], k = key[1], m = key[2];
+    return Demand{{2 * m * n * k, n * k * bytes_per_element(precision.weights) +
+                                      m * k * bytes_per_element(precision.activations) +
+                                      m * n * kHiddenBytes},
+                  0};
+  };
+}
+
+std::int64_t head_dim_of(const ProfileTable& table) {
+  const auto it = table.variant.find("head_dim");
+  const std::string text = it == table.variant.end() ? "" : it->second;
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value <= 0) {
+    throw InputError({table.file, "variant.head_dim", "\"" + text + "\"", "a head size"});
+  }
+  return value;
+}
+
+OperatorTable::DemandOf attention_demand(const ProfileTable& table, bool prefill) {
+  const double head_dim = static_cast<double>(head_dim_of(table));
+  const DType kv = dtype_of(table, "kv");
+  return [head_dim, kv, prefill](const double* key) {
+    const AttentionWidths heads{key[0], key[1], head_dim, kv};
+    const double batch = key[2], length = key[3];
+    return Demand{prefill ? prefill_attention_work(heads, batch, length, 0)
+                          : decode_attention_work(heads, batch, batch * length),
+                  batch};
+  };
+}
+
+OperatorTable::DemandOf moe_demand(const ProfileTable& table) {
+  const DType weights = dtype_of(table, "weights");
+  return [weights](const double* key) {
+    RankOperators ops;
+    ops.hidden = static_cast<std::int64_t>(key[0]);
+    ops.expert_ffn = static_cast<std::int64_t>(key[1]);
+    ops.experts_per_token = static_cast<std::int64_t>(key[2]);
+    ops.experts = static_cast<std::int64_t>(key[3]);
+    ops.tensor_parallel = static_cast<std::int32_t>(key[4]);
+    ops.precision.weights = ops.precision.activations = weights;
+    Work work = experts_work(ops, key[6]);
+    work.flops /= key[5];  // each of the ep ranks holds a share of the experts
+    work.bytes /= key[5];
+    return Demand{work, 0};
+  };
+}
+
+// A ring moves 2 (p - 1) / p of the message past every GPU.
+Demand all_reduce_demand(const double* key) {
+  return {{0, 2 * (key[0] - 1) / key[0] * key[1]}, 0};
+}
+
+// Widths unknown: a constant (the weights) against a part in proportion to the rows.
+Demand by_rows_demand(const double* key) { return {{key[0], 1}, 0}; }
+Demand experts_by_rows_demand(const double* key) { return {{key[0], key[1]}, 0}; }
+
+// Pairs of query and key against KV tokens read; widths are the same for all rows.
+Demand mixed_attention_demand(const double* key) {
+  const double chunk = key[0], context = key[1], sequences = key[2], kv = key[3];
+  return {{chunk * context + chunk * (chunk + 1) / 2 + sequences * kv,
+           context + 2 * chunk + sequences * (kv + 1)},
+          sequences};
+}
+
+struct OpRow {
+  const char* op;
+  std::size_t site_axes;
+  SitePolicy policy;
+  OperatorTable::DemandOf (*demand)(const ProfileTable&);
+};
+
+const std::array<OpRow, 9>& op_rows() {
+  static const std::array<OpRow, 9> rows{{
+      {"gemm", 2, SitePolicy::kInverseDistance, gemm_demand},
+      {"attn_prefill", 2, SitePolicy::kNearest,
+       [](const ProfileTable& t) { return attention_demand(t, true); }},
+      {"attn_decode", 2, SitePolicy::kNearest,
+       [](const ProfileTable& t) { return attention_demand(t, false); }},
+      {"moe", 6, SitePolicy::kNearest, moe_demand},
+      {"all_reduce", 1, SitePolicy::kNearest,
+       [](const ProfileTable&) -> OperatorTable::DemandOf { return all_reduce_demand; }},
+      {"layer", 0, SitePolicy::kNearest,
+       [](const ProfileTable&) -> OperatorTable::DemandOf { return by_rows_demand; }},
+      {"layer_experts", 0, SitePolicy::kNearest,
+       [](const ProfileTable&) -> OperatorTable::DemandOf { return experts_by_rows_demand; }},
+      {"per_sequence", 0, SitePolicy::kNearest,
+       [](const ProfileTable&) -> OperatorTable::DemandOf { return by_rows_demand; }},
+      {"attn_mixed", 0, SitePolicy::kNearest,
+       [](const ProfileTable&) -> OperatorTable::DemandOf { return mixed_attention_demand; }},
+  }};
+  return rows;
+}
+
+const OpRow* find_row(const std::string& op) {
+  const auto& rows = op_rows();
+  const auto it = std::find_if(rows.begin(), rows.end(), [&](const OpRow& r) { return op == r.op; });
+  return it == rows.end() ? nullptr : &*it;
+}
+
+}  // namespace
+
+bool has_price(const std::string& op) { return find_row(op) != nullptr; }
+
+OperatorTable measured_operator(const ProfileTable& table) {
+  const OpRow* row = find_row(table.op);
+  if (row == nullptr) {
+    throw InputError({table.file, "op", table.op, "an operator that a cost model asks for"});
+  }
+  if (table.rows() == 0) throw InputError({table.file, "", "no row", "at least one"});
+  return OperatorTable(table, row->site_axes, row->policy, row->demand(table));
+}
+
+}  // namespace headway
