@@ -1,7 +1,6 @@
 #include "sim/core/json_file.h"
 
 #include <algorithm>
-
 #include <nlohmann/json.hpp>
 
 #include "sim/core/errors.h"
@@ -26,8 +25,7 @@ std::string describe_json(const nlohmann::json& value) {
   constexpr std::size_t kLongest = 60;
   if (value.is_object()) return "an object";
   if (value.is_array()) return value.empty() ? "an empty list" : "a list";
-  std::string text =
-      value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  std::string text = value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   if (text.size() > kLongest) text = text.substr(0, kLongest) + "...";
   return text;
 }

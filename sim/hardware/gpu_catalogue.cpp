@@ -4,9 +4,8 @@
 #include <array>
 #include <cmath>
 #include <filesystem>
-#include <type_traits>
-
 #include <nlohmann/json.hpp>
+#include <type_traits>
 
 #include "sim/core/data_files.h"
 #include "sim/core/errors.h"
@@ -79,7 +78,8 @@ void override_gpu(GpuSpec& gpu, const std::string& key, double value, const std:
     if (key != figure.name) continue;
     const bool large_enough = figure.may_be_zero ? value >= 0 : value > 0;
     const double largest = key == "gpus_per_node" ? 1e6 : kLargest;
-    const bool fits = large_enough && value <= largest && (!figure.whole || value == std::floor(value));
+    const bool fits =
+        large_enough && value <= largest && (!figure.whole || value == std::floor(value));
     if (!fits) {
       const std::string kind = figure.whole ? "a whole number" : "a number";
       throw InputError({file, where, describe_json(Json(value)),

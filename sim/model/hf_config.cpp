@@ -5,7 +5,6 @@
 #include <charconv>
 #include <filesystem>
 #include <limits>
-
 #include <nlohmann/json.hpp>
 
 #include "sim/core/data_files.h"
@@ -25,7 +24,7 @@ struct Architecture {
   const char* model_type;
   const char* class_name;  // in `architectures`, when model_type is missing
   bool qk_norm;
-  bool qkv_bias;           // always there, whatever `attention_bias` says
+  bool qkv_bias;  // always there, whatever `attention_bias` says
 };
 constexpr std::array kArchitectures{
     Architecture{"llama", "LlamaForCausalLM", false, false},
@@ -336,9 +335,9 @@ ModelSpec with_overrides(ModelSpec model, const std::string& key, const std::str
     const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
     const bool whole = error == std::errc() && end == value.data() + value.size();
     if (!whole || number < lowest || number > row.largest) {
-      throw InputError({file, place, "\"" + value + "\"",
-                        "a whole number from " + std::to_string(lowest) + " to " +
-                            std::to_string(row.largest)});
+      throw InputError(
+          {file, place, "\"" + value + "\"",
+           "a whole number from " + std::to_string(lowest) + " to " + std::to_string(row.largest)});
     }
     model.*row.member = number;
     model.published_parameters = 0;

@@ -9,19 +9,19 @@ namespace headway {
 
 // A decoder-only transformer, as its Hugging Face config.json describes it.
 struct ModelSpec {
-  std::string name;                    // catalogue name: "llama-2-13b"
-  std::string source;                  // where the figures are from (HF repository)
+  std::string name;    // catalogue name: "llama-2-13b"
+  std::string source;  // where the figures are from (HF repository)
   std::int32_t num_hidden_layers = 0;
-  std::int32_t hidden_size = 0;        // D
-  std::int32_t intermediate_size = 0;  // F, of a dense MLP (gated)
-  std::int32_t num_attention_heads = 0;   // N
-  std::int32_t num_key_value_heads = 0;   // K
-  std::int32_t head_dim = 0;              // H: read, not derived, where the config has it
-  std::int32_t vocab_size = 0;            // V
+  std::int32_t hidden_size = 0;          // D
+  std::int32_t intermediate_size = 0;    // F, of a dense MLP (gated)
+  std::int32_t num_attention_heads = 0;  // N
+  std::int32_t num_key_value_heads = 0;  // K
+  std::int32_t head_dim = 0;             // H: read, not derived, where the config has it
+  std::int32_t vocab_size = 0;           // V
   std::int32_t max_position_embeddings = 0;
   bool tie_word_embeddings = false;
-  bool qk_norm = false;                // an RMSNorm on queries and keys (Qwen3)
-  bool attention_bias = false;         // QKV bias (Qwen2)
+  bool qk_norm = false;         // an RMSNorm on queries and keys (Qwen3)
+  bool attention_bias = false;  // QKV bias (Qwen2)
   // Mixture of experts; num_experts 0 = dense.
   std::int32_t num_experts = 0;
   std::int32_t num_experts_per_tok = 0;
@@ -40,7 +40,7 @@ struct ParameterBreakdown {
   std::int64_t experts = 0;    // the same, of all experts
   std::int64_t router = 0;
   std::int64_t norms = 0;
-  std::int64_t biases = 0;     // of Q, K and V
+  std::int64_t biases = 0;  // of Q, K and V
 
   std::int64_t matrices() const;  // everything but norms and biases
   std::int64_t total() const;

@@ -17,8 +17,8 @@ double ridge(const GpuSpec& gpu) {
 
 TEST_CASE("every catalogue GPU is complete", "[unit]") {
   const auto names = catalogue_names("gpus");
-  for (const char* name : {"a100-sxm", "h100-sxm", "h200-sxm", "b200-sxm", "l40s", "rtx-pro-6000",
-                           "rtx-4090"}) {
+  for (const char* name :
+       {"a100-sxm", "h100-sxm", "h200-sxm", "b200-sxm", "l40s", "rtx-pro-6000", "rtx-4090"}) {
     CHECK(std::find(names.begin(), names.end(), name) != names.end());
   }
   for (const std::string& name : names) {
@@ -54,13 +54,13 @@ TEST_CASE("products run at the rate of the wider operand", "[unit]") {
   const GpuSpec h100 = load_gpu("h100-sxm");
   CHECK(h100.flops(DType::kBf16, DType::kBf16) == 989e12);
   CHECK(h100.flops(DType::kFp8, DType::kFp8) == 1979e12);
-  CHECK(h100.flops(DType::kFp8, DType::kBf16) == 989e12);   // weights only: widened
+  CHECK(h100.flops(DType::kFp8, DType::kBf16) == 989e12);  // weights only: widened
   CHECK(h100.flops(DType::kInt4, DType::kBf16) == 989e12);
   CHECK(h100.flops(DType::kInt8, DType::kInt8) == 1979e12);
-  CHECK(h100.flops(DType::kFp4, DType::kFp4) == 1979e12);   // no fp4 tensor cores: as fp8
+  CHECK(h100.flops(DType::kFp4, DType::kFp4) == 1979e12);  // no fp4 tensor cores: as fp8
   CHECK(h100.flops(DType::kFp32, DType::kFp32) == 67e12);
   const GpuSpec a100 = load_gpu("a100-sxm");
-  CHECK(a100.flops(DType::kFp8, DType::kFp8) == 312e12);    // no fp8 tensor cores: as bf16
+  CHECK(a100.flops(DType::kFp8, DType::kFp8) == 312e12);  // no fp8 tensor cores: as bf16
   CHECK(a100.flops(DType::kInt8, DType::kInt8) == 624e12);
   CHECK(load_gpu("b200-sxm").flops(DType::kFp4, DType::kFp4) == 9e15);
 }

@@ -13,7 +13,8 @@ namespace {
 std::string llama(const std::string& extra = "", const std::string& type = "llama") {
   return R"({"model_type": ")" + type + R"(", "num_hidden_layers": 2, "hidden_size": 64,
     "intermediate_size": 128, "num_attention_heads": 8, "vocab_size": 1000,
-    "max_position_embeddings": 512)" + extra + "}";
+    "max_position_embeddings": 512)" +
+         extra + "}";
 }
 
 InputError::Parts refusal(const std::string& text) {
@@ -59,7 +60,8 @@ TEST_CASE("config.json: tied embeddings count once", "[unit]") {
 
 TEST_CASE("config.json: the text part of a multi-modal model", "[unit]") {
   const std::string text = R"({"model_type": "mistral3", "tie_word_embeddings": true,
-    "vision_config": {"hidden_size": 9999}, "text_config": )" + llama("", "mistral") + "}";
+    "vision_config": {"hidden_size": 9999}, "text_config": )" +
+                           llama("", "mistral") + "}";
   const ModelSpec model = parse_model(text, "x.json");
   CHECK(model.hidden_size == 64);
   CHECK(model.tie_word_embeddings);
@@ -88,7 +90,9 @@ TEST_CASE("config.json: experts by Mixtral's and by Qwen's keys", "[unit]") {
   CHECK(mixtral.moe_intermediate_size == 128);
   const ModelSpec qwen = parse_model(
       llama(R"(, "num_experts": 16, "num_experts_per_tok": 4, "moe_intermediate_size": 32,
-            "decoder_sparse_step": 1, "mlp_only_layers": [])", "qwen3_moe"), "x.json");
+            "decoder_sparse_step": 1, "mlp_only_layers": [])",
+            "qwen3_moe"),
+      "x.json");
   CHECK(qwen.num_experts_per_tok == 4);
   CHECK(qwen.moe_intermediate_size == 32);
   CHECK(parameter_breakdown(qwen).experts == 2LL * 16 * 3 * 64 * 32);

@@ -22,9 +22,9 @@ TEST_CASE("every catalogue model counts to its published parameters", "[unit]") 
 
 TEST_CASE("published counts, written here a second time", "[unit]") {
   const std::pair<const char*, std::int64_t> rows[] = {
-      {"llama-2-7b", 6738415616},    {"llama-2-13b", 13015864320},  {"llama-2-70b", 68976648192},
+      {"llama-2-7b", 6738415616},    {"llama-2-13b", 13015864320},   {"llama-2-70b", 68976648192},
       {"llama-3.1-8b", 8030261248},  {"llama-3.1-70b", 70553706496}, {"llama-3.2-1b", 1235814400},
-      {"qwen3-14b", 14768307200},    {"qwen3-32b", 32762123264},    {"mistral-7b", 7248023552},
+      {"qwen3-14b", 14768307200},    {"qwen3-32b", 32762123264},     {"mistral-7b", 7248023552},
       {"qwen3-30b-a3b", 30532122624}};
   for (const auto& [name, count] : rows) {
     INFO(name);

@@ -1,0 +1,318 @@
+#include "sim/kv/memory_budget.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <string>
+
+#include "sim/core/errors.h"
+
+namespace headway {
+namespace {
+
+// Fitted on one start-up: Llama-3.1-8B on an RTX 4090 under vLLM 0.19.0, whose log states 2588
+// blocks (tests/fidelity/memory_budget_test.cpp). 333 MB are what weights, activations and cache
+// leave there; 320 MiB is the round figure nearest to it.
+constexpr std::int64_t kOverheadBytes = std::int64_t{320} << 20;
+
+// vLLM's sampler, warmed up with top-k and top-p on: logits as the LM head gives them (half a
+// copy), in fp32, sorted, their 8-byte indices (two), softmax, cumulative sum.
+constexpr double kLogitCopies = 6.5;  // of fp32
+
+// Start-up logs of vLLM report 0.11 GiB for 30 graphs and 0.73 GiB for 86: 4 to 9 MiB each.
+constexpr std::int64_t kBytesPerGraph = std::int64_t{8} << 20;
+
+constexpr std::int64_t kActivationBytes = 2;  // bf16 between operators, whatever they compute in
+constexpr std::int64_t kVocabularyPadding = 64;
+
+std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+std::string gigabytes(double bytes) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.2f GB", bytes / 1e9);
+  return text;
+}
+
+// One GPU's share of the model: a tensor-parallel rank of one pipeline stage.
+class Shard {
+ public:
+  Shard(const ModelSpec& model, const MemoryOptions& options, std::int32_t stage)
+      : model_(model), options_(options), stage_(stage), tp_(options.tensor_parallel_size) {}
+
+  // The remainder goes to the stages before the last, from the back, as in vLLM.
+  std::int64_t layers() const {
+    const std::int32_t stages = options_.pipeline_parallel_size;
+    const std::int32_t rest = model_.num_hidden_layers % stages;
+    const std::int32_t from_last = stages - 1 - stage_;
+    const bool one_more = from_last >= 1 && from_last <= rest;
+    return model_.num_hidden_layers / stages + (one_more ? 1 : 0);
+  }
+
+  std::int64_t weight_bytes() const {
+    const std::int64_t D = model_.hidden_size, H = model_.head_dim;
+    const std::int64_t q = model_.num_attention_heads / tp_ * H, kv = kv_heads() * H;
+    const std::int64_t projections = 2 * D * q + 2 * D * kv + mlp_weights();
+    std::int64_t others = 2 * D + (model_.qk_norm ? 2 * H : 0);
+    if (model_.attention_bias) others += q + 2 * kv;
+    if (model_.is_moe()) others += D * model_.num_experts;
+    std::int64_t ends = 0;
+    const std::int64_t table = padded_vocabulary() / tp_ * D;
+    const bool first = stage_ == 0, last = stage_ == options_.pipeline_parallel_size - 1;
+    if (first) ends += table;
+    if (last) ends += D + (first && model_.tie_word_embeddings ? 0 : table);
+    const double plain = unquantised_bytes(options_.precision.weights);
+    const double bytes = static_cast<double>(layers() * projections) *
+                             bytes_per_element(options_.precision.weights) +
+                         static_cast<double>(layers() * others + ends) * plain;
+    return static_cast<std::int64_t>(std::ceil(bytes)) + rotary_bytes();
+  }
+
+  // Peak of the profile run: the widest operator of a layer beside the residual stream and its
+  // normalised copy, or sampling for a full batch beside the hidden states, whichever is more.
+  std::int64_t activation_bytes() const {
+    const std::int64_t tokens = options_.max_num_batched_tokens, D = model_.hidden_size;
+    const std::int64_t q = model_.num_attention_heads / tp_ * model_.head_dim;
+    const std::int64_t attention = 2 * q + 2 * kv_heads() * model_.head_dim;
+    const std::int64_t forward =
+        tokens * (2 * D + std::max(attention, mlp_activations())) * kActivationBytes;
+    if (stage_ != options_.pipeline_parallel_size - 1) return forward;
+    const std::int64_t rows = std::min<std::int64_t>(options_.max_num_seqs, tokens);
+    const auto sampling = static_cast<std::int64_t>(
+        kLogitCopies * 4 * static_cast<double>(rows * padded_vocabulary()));
+    return std::max(forward, tokens * D * kActivationBytes + sampling);
+  }
+
+  std::int64_t block_bytes() const {
+    const double bytes = 2.0 * static_cast<double>(options_.block_size * kv_heads()) *
+                         model_.head_dim * bytes_per_element(options_.precision.kv);
+    return static_cast<std::int64_t>(std::ceil(bytes * static_cast<double>(layers())));
+  }
+
+ private:
+  // Fewer heads than ranks: every head is kept by several.
+  std::int64_t kv_heads() const { return divide_up(model_.num_key_value_heads, tp_); }
+  std::int64_t padded_vocabulary() const {
+    const std::int64_t unit = kVocabularyPadding * tp_;
+    return tp_ == 1 ? model_.vocab_size : divide_up(model_.vocab_size, unit) * unit;
+  }
+  bool experts_spread() const { return options_.expert_parallel_size > 1; }
+  std::int64_t expert_width() const {
+    return experts_spread() ? model_.moe_intermediate_size
+                            : divide_up(model_.moe_intermediate_size, tp_);
+  }
+
+  std::int64_t mlp_weights() const {
+    const std::int64_t D = model_.hidden_size;
+    if (!model_.is_moe()) return 3 * D * divide_up(model_.intermediate_size, tp_);
+    const std::int64_t experts = divide_up(model_.num_experts, options_.expert_parallel_size);
+    return experts * 3 * D * expert_width();
+  }
+
+  // Elements a token: gate and up side by side, and their product. Experts work on a copy of the
+  // token each; the first and the last product share a buffer.
+  std::int64_t mlp_activations() const {
+    if (!model_.is_moe()) return 3 * divide_up(model_.intermediate_size, tp_);
+    const std::int64_t D = model_.hidden_size;
+    return model_.num_experts_per_tok * (std::max(2 * expert_width(), D) + expert_width());
+  }
+
+  // cos and sin of every position, once a model.
+  std::int64_t rotary_bytes() const {
+    return std::int64_t{model_.max_position_embeddings} * model_.head_dim * kActivationBytes;
+  }
+
+  const ModelSpec& model_;
+  const MemoryOptions& options_;
+  std::int32_t stage_;
+  std::int64_t tp_;
+};
+
+[[noreturn]] void refuse_size(const std::string& file, const char* key, std::int32_t size,
+                              const std::string& expected) {
+  throw InputError({file, std::string("parallel.") + key, std::to_string(size), expected});
+}
+
+bool divides_heads(const ModelSpec& model, std::int32_t tp) {
+  const std::int32_t kv = model.num_key_value_heads;
+  return model.num_attention_heads % tp == 0 && (kv % tp == 0 || tp % kv == 0);
+}
+
+void check_parallel(const ModelSpec& model, const MemoryOptions& o, const std::string& file) {
+  if (o.tensor_parallel_size < 1 || !divides_heads(model, o.tensor_parallel_size)) {
+    refuse_size(file, "tensor_parallel_size", o.tensor_parallel_size,
+                "a divisor of the model's " + std::to_string(model.num_attention_heads) +
+                    " heads, and a divisor or multiple of its " +
+                    std::to_string(model.num_key_value_heads) + " key/value heads");
+  }
+  if (o.pipeline_parallel_size < 1 || o.pipeline_parallel_size > model.num_hidden_layers) {
+    refuse_size(file, "pipeline_parallel_size", o.pipeline_parallel_size,
+                "from 1 to the model's " + std::to_string(model.num_hidden_layers) + " layers");
+  }
+  if (o.expert_parallel_size < 1 || o.expert_parallel_size > std::max(1, model.num_experts)) {
+    refuse_size(file, "expert_parallel_size", o.expert_parallel_size,
+                model.is_moe()
+                    ? "from 1 to the model's " + std::to_string(model.num_experts) + " experts"
+                    : "1, as " + model.name + " has no experts");
+  }
+}
+
+// All but the cache of one stage.
+MemoryBudget fixed_parts(const ModelSpec& model, const GpuSpec& gpu, const MemoryOptions& options,
+                         std::int32_t stage) {
+  const Shard shard(model, options, stage);
+  MemoryBudget b;
+  b.total_bytes = gpu.memory_bytes;
+  b.usable_bytes = static_cast<std::int64_t>(
+      std::ceil(static_cast<double>(gpu.memory_bytes) * options.gpu_memory_utilization));
+  b.weight_bytes = shard.weight_bytes();
+  b.activation_bytes = shard.activation_bytes();
+  b.overhead_bytes = kOverheadBytes;
+  b.block_bytes = shard.block_bytes();
+  b.block_size = options.block_size;
+  return b;
+}
+
+std::int64_t room(const MemoryBudget& b) {
+  return b.usable_bytes - b.weight_bytes - b.activation_bytes - b.overhead_bytes;
+}
+
+std::int32_t next_graph_size(std::int32_t size) {
+  if (size < 4) return 2 * size;
+  if (size < 8) return 8;
+  return size + (size < 256 ? 8 : 16);
+}
+
+// vLLM captures 1, 2, 4, 8, 16 ... 248, 256, 272 ... up to twice the sequence cap (at most 512),
+// once with attention outside the graph, and once in full for decode batches that can occur.
+std::int64_t graph_count(const MemoryOptions& o) {
+  const std::int32_t largest = std::min({2 * o.max_num_seqs, 512, o.max_num_batched_tokens});
+  std::int64_t count = 0;
+  for (std::int32_t size = 1; size <= largest; size = next_graph_size(size)) {
+    count += size <= o.max_num_seqs ? 2 : 1;
+  }
+  return count;
+}
+
+// The smallest tensor_parallel_size at which the model fits, 0 when none up to 64 does.
+std::int32_t fitting_tensor_parallel(const ModelSpec& model, const GpuSpec& gpu,
+                                     MemoryOptions options) {
+  for (std::int32_t tp = 2 * options.tensor_parallel_size; tp <= 64; tp *= 2) {
+    options.tensor_parallel_size = tp;
+    if (!divides_heads(model, tp)) continue;
+    bool fits = true;
+    for (std::int32_t stage = 0; stage < options.pipeline_parallel_size; ++stage) {
+      const MemoryBudget b = fixed_parts(model, gpu, options, stage);
+      fits = fits && room(b) >= b.block_bytes;
+    }
+    if (fits) return tp;
+  }
+  return 0;
+}
+
+[[noreturn]] void refuse_model(const ModelSpec& model, const GpuSpec& gpu,
+                               const MemoryOptions& options, const MemoryBudget& b,
+                               const std::string& file) {
+  const auto needed = static_cast<double>(b.weight_bytes + b.activation_bytes + b.overhead_bytes);
+  const auto usable = static_cast<double>(b.usable_bytes);
+  char share[32];
+  std::snprintf(share, sizeof share, "%g", options.gpu_memory_utilization);
+  std::string expected =
+      "a GPU of at least " +
+      gigabytes((needed + static_cast<double>(b.block_bytes)) / options.gpu_memory_utilization);
+  const std::int32_t tp = fitting_tensor_parallel(model, gpu, options);
+  if (tp > 0) expected += ", or parallel.tensor_parallel_size " + std::to_string(tp);
+  if (bytes_per_element(options.precision.weights) >= 2) {
+    expected += ", or smaller precision.weights";
+  }
+  throw InputError({file, "model",
+                    model.name + ", which needs " + gigabytes(needed) + " a GPU (weights " +
+                        gigabytes(static_cast<double>(b.weight_bytes)) + ") where " + gpu.name +
+                        " gives " + gigabytes(usable) + " (" + share + " of " +
+                        gigabytes(static_cast<double>(b.total_bytes)) +
+                        "): " + gigabytes(needed + static_cast<double>(b.block_bytes) - usable) +
+                        " too little",
+                    expected});
+}
+
+[[noreturn]] void refuse_pin(const char* key, const MemoryBudget& b, const std::string& file) {
+  const std::int64_t free = b.total_bytes - b.weight_bytes;
+  throw InputError({file, std::string("engine.") + key,
+                    gigabytes(static_cast<double>(b.kv_cache_bytes)) + " of KV cache (" +
+                        std::to_string(b.num_gpu_blocks) + " blocks)",
+                    "from 1 block to the " + gigabytes(static_cast<double>(free)) + " (" +
+                        std::to_string(std::max<std::int64_t>(0, free / b.block_bytes)) +
+                        " blocks) that the weights leave of the GPU's memory"});
+}
+
+MemoryBudget stage_budget(const ModelSpec& model, const GpuSpec& gpu, const MemoryOptions& options,
+                          std::int32_t stage, const std::string& file) {
+  MemoryBudget b = fixed_parts(model, gpu, options, stage);
+  b.cuda_graph_bytes = options.enforce_eager ? 0 : graph_count(options) * kBytesPerGraph;
+  b.pinned = options.num_gpu_blocks_override > 0 || options.kv_cache_memory_bytes > 0;
+  if (options.num_gpu_blocks_override > 0) {
+    b.num_gpu_blocks = options.num_gpu_blocks_override;
+  } else if (options.kv_cache_memory_bytes > 0) {
+    b.num_gpu_blocks = options.kv_cache_memory_bytes / b.block_bytes;
+  } else {
+    if (room(b) < b.block_bytes) refuse_model(model, gpu, options, b, file);
+    b.num_gpu_blocks = room(b) / b.block_bytes;
+  }
+  // A count beyond the GPU's memory would overflow the product below, too.
+  const std::int64_t most =
+      std::max<std::int64_t>(0, b.total_bytes - b.weight_bytes) / b.block_bytes;
+  b.kv_cache_bytes = std::min(b.num_gpu_blocks, most + 1) * b.block_bytes;
+  if (b.num_gpu_blocks < 1 || b.num_gpu_blocks > most) {
+    refuse_pin(
+        options.num_gpu_blocks_override > 0 ? "num_gpu_blocks_override" : "kv_cache_memory_bytes",
+        b, file);
+  }
+  return b;
+}
+
+void check_longest(const ModelSpec& model, const MemoryOptions& options, const MemoryBudget& b,
+                   const std::string& file) {
+  const bool given = options.max_model_len > 0;
+  const std::int64_t longest = given ? options.max_model_len : model.max_position_embeddings;
+  const std::int64_t needed = divide_up(longest, b.block_size);
+  const std::int64_t held = b.num_gpu_blocks - 1;
+  if (needed <= held) return;
+  throw InputError({file, "engine.max_model_len",
+                    std::to_string(longest) + (given ? "" : " (the model's own)") +
+                        ", a sequence of " + std::to_string(needed) + " KV blocks of " +
+                        std::to_string(b.block_size) + " tokens where " + std::to_string(held) +
+                        " can be held",
+                    "max_model_len <= " + std::to_string(held * b.block_size) +
+                        ", or more room for the KV cache"});
+}
+
+}  // namespace
+
+MemoryBudget memory_budget(const ModelSpec& model, const GpuSpec& gpu, const MemoryOptions& options,
+                           const std::string& file) {
+  SIM_CHECK(options.block_size > 0 && options.max_num_seqs > 0 &&
+            options.max_num_batched_tokens > 0 && options.gpu_memory_utilization > 0);
+  check_parallel(model, options, file);
+  MemoryBudget tightest = stage_budget(model, gpu, options, 0, file);
+  for (std::int32_t stage = 1; stage < options.pipeline_parallel_size; ++stage) {
+    const MemoryBudget b = stage_budget(model, gpu, options, stage, file);
+    if (b.num_gpu_blocks < tightest.num_gpu_blocks) tightest = b;
+  }
+  check_longest(model, options, tightest, file);
+  return tightest;
+}
+
+std::vector<BudgetLine> budget_lines(const MemoryBudget& b) {
+  return {
+      {"total_bytes", b.total_bytes, "memory of one GPU"},
+      {"usable_bytes", b.usable_bytes, "the engine's share of it, gpu_memory_utilization"},
+      {"weight_bytes", b.weight_bytes, "weights on one GPU"},
+      {"activation_bytes", b.activation_bytes, "peak of a step of max_num_batched_tokens"},
+      {"overhead_bytes", b.overhead_bytes, "driver context and workspaces"},
+      {"cuda_graph_bytes", b.cuda_graph_bytes, "captured graphs, outside the share (estimate)"},
+      {"kv_cache_bytes", b.kv_cache_bytes,
+       b.pinned ? "KV cache, pinned by the scenario" : "KV cache, what is left of the share"},
+      {"block_bytes", b.block_bytes, "one KV block on one GPU"},
+  };
+}
+
+}  // namespace headway
