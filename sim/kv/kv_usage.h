@@ -13,6 +13,9 @@ struct KvUsage {
   std::int64_t block_size = 0;      // tokens
   std::int64_t tokens_stored = 0;   // tokens whose KV sits in held blocks (waste = held*block_size - it)
   std::int64_t largest_free_run = 0;  // blocks; contiguous allocators only (external fragmentation)
+  // Contiguous allocators only; held * block_size = tokens_stored + the two.
+  std::int64_t tokens_reserved_later = 0;  // reserved, to be stored before the sequence ends
+  std::int64_t tokens_never_used = 0;      // reserved and never stored (internal fragmentation)
   std::uint64_t prefix_queries = 0;   // tokens looked up in the prefix cache so far
   std::uint64_t prefix_hits = 0;      // tokens found
 };

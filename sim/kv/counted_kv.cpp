@@ -1,0 +1,91 @@
+#include "sim/kv/counted_kv.h"
+
+#include <algorithm>
+
+#include "sim/core/errors.h"
+
+namespace headway {
+
+CountedKv::CountedKv(std::int64_t num_blocks, std::int32_t block_size)
+    : total_(num_blocks), block_size_(block_size), free_(num_blocks) {
+  SIM_CHECK(num_blocks >= 0 && block_size >= 1);
+}
+
+bool CountedKv::ever_fits(const KvDemand& demand, std::int64_t spare) const {
+  // The last token emitted is never fed back, so it stores no KV.
+  const std::int64_t at_end = std::int64_t{demand.prompt_tokens} + demand.output_tokens - 1;
+  return blocks_for(demand.tokens_now) + spare <= total_ && blocks_for(at_end) <= total_;
+}
+
+bool CountedKv::can_admit(const KvDemand& demand, std::int64_t spare) const {
+  return free_ - blocks_for(demand.tokens_now) >= spare;
+}
+
+void CountedKv::admit(std::uint32_t slot, const KvDemand& demand) {
+  const std::int64_t need = blocks_for(demand.tokens_now);
+  SIM_CHECK(need >= 1 && need <= free_);
+  if (slot >= by_slot_.size()) by_slot_.resize(slot + 1);
+  SIM_CHECK(by_slot_[slot].capacity == 0, "slot already holds KV");
+  by_slot_[slot].capacity = static_cast<std::int32_t>(need * block_size_);
+  free_ -= need;
+}
+
+bool CountedKv::store(std::uint32_t slot, std::int32_t tokens) {
+  Holding& holding = by_slot_[slot];
+  if (tokens > holding.capacity) [[unlikely]] {
+    const std::int64_t need = ceil_div(tokens - holding.capacity, block_size_);
+    if (need > free_) return false;
+    free_ -= need;
+    holding.capacity += static_cast<std::int32_t>(need * block_size_);
+  }
+  tokens_ += tokens - holding.tokens;
+  holding.tokens = tokens;
+  return true;
+}
+
+void CountedKv::release(std::uint32_t slot) {
+  Holding& holding = by_slot_[slot];
+  SIM_CHECK(holding.capacity > 0, "slot holds no KV");
+  free_ += holding.capacity / block_size_;
+  tokens_ -= holding.tokens;
+  holding = {};
+}
+
+void CountedKv::retain(std::uint32_t slot) {
+  retained_tokens_ += by_slot_[slot].tokens;
+  retained_blocks_ += by_slot_[slot].capacity / block_size_;
+  by_slot_[slot] = {};
+}
+
+void CountedKv::release_retained() {
+  free_ += retained_blocks_;
+  tokens_ -= retained_tokens_;
+  retained_blocks_ = retained_tokens_ = 0;
+}
+
+std::int64_t CountedKv::blocks_of(std::uint32_t slot) const {
+  return slot < by_slot_.size() ? by_slot_[slot].capacity / block_size_ : 0;
+}
+
+KvUsage CountedKv::usage() const {
+  return {.total_blocks = total_,
+          .held_blocks = total_ - free_,
+          .free_blocks = free_,
+          .block_size = block_size_,
+          .tokens_stored = tokens_};
+}
+
+void CountedKv::check() const {
+  std::int64_t blocks = retained_blocks_;
+  std::int64_t tokens = retained_tokens_;
+  for (const Holding& holding : by_slot_) {
+    SIM_CHECK(holding.tokens <= holding.capacity && holding.capacity % block_size_ == 0);
+    blocks += holding.capacity / block_size_;
+    tokens += holding.tokens;
+  }
+  SIM_CHECK(free_ >= 0 && blocks + free_ == total_,
+            "INV-2: held + free blocks differ from the total");
+  SIM_CHECK(tokens == tokens_);
+}
+
+}  // namespace headway
