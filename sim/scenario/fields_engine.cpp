@@ -45,8 +45,9 @@ void add_memory(FieldTable<E>& rows) {
   rows.push_back(boolean("enable_prefix_caching", &E::enable_prefix_caching,
                          "reuse the KV of prompts that begin alike"));
   rows.push_back(choice("kv_allocator", &E::kv_allocator,
-                        {"paged", "reserve-max", "reserve-exact", "reserve-pow2"},
-                        "blocks, or one contiguous piece a request as before paging"));
+                        {"", "paged", "reserve-max", "reserve-exact", "reserve-pow2"},
+                        "blocks, or one contiguous piece a request as before paging (static, orca); "
+                        "\"\" = the scheduler's own"));
   rows.push_back(choice("preemption_mode", &E::preemption_mode, {"recompute", "swap"},
                         "what happens to the KV of a preempted sequence"));
   rows.push_back(number("swap_space_gib", &E::swap_space_gib, 0, 1e6, "host memory for swap, a GPU"));

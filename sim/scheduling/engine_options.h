@@ -24,7 +24,8 @@ struct EngineOptions {
   bool async_scheduling = false;          // plan step n+1 before step n's tokens are known
   bool enforce_eager = false;             // no CUDA graphs
   bool scheduler_reserve_full_isl = false;  // admit only if the whole prompt would fit (vLLM >= 2026-05)
-  std::string kv_allocator = "paged";     // paged | reserve-max | reserve-exact | reserve-pow2 (contiguous)
+  std::string kv_allocator;               // paged | reserve-max | reserve-exact | reserve-pow2 (contiguous);
+                                          // "" = the scheduler's own (static, orca: reserve-max; else paged)
   std::string preemption_mode = "recompute";  // recompute | swap (vllm-v0)
   double swap_space_gib = 4.0;            // host memory for swap, per GPU (vllm-v0)
   double watermark = 0.01;                // share of blocks kept free at admission (vllm-v0, sarathi)

@@ -20,6 +20,7 @@ struct SchedulerConfig {
   std::int32_t batches_in_flight = 1;  // 2 with async scheduling, pipeline_parallel_size with PP
   std::int32_t num_speculative_tokens = 0;
   std::string_view speculation;    // "" | "ngram" | "eagle" | "draft_model" ...
+  double slo_ttft_ms = 0;          // the scenario's TTFT limit (edf); 0 = none
   std::uint64_t seed = 0;          // policies that draw (sglang "random")
 };
 
@@ -55,11 +56,19 @@ class Scheduler {
   virtual void check_kv() const = 0;
 };
 
+// What max_num_batched_tokens binds (INV-4).
+enum class TokenBudgetRule : std::uint8_t {
+  kAlways,        // every step
+  kButOnePrompt,  // prompts are not split: one that is longer is the only prompt of its step
+  kNone,          // the engine has no such setting
+};
+
 // One row of the visible table (scheduler_table.cpp): name, one line of help, factory.
 struct SchedulerEntry {
   std::string_view name;
   std::string_view help;      // "engine version: what the rule is"
   std::unique_ptr<Scheduler> (*make)(const SchedulerConfig&);
+  TokenBudgetRule token_budget = TokenBudgetRule::kAlways;
 };
 std::span<const SchedulerEntry> scheduler_table();
 // InputError that names the nearest entry when there is none.

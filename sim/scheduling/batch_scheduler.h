@@ -1,0 +1,114 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/kv/kv_store.h"
+#include "sim/scheduling/scheduler.h"
+#include "sim/scheduling/waiting_line.h"
+
+namespace headway {
+
+// What the engines without prefix sharing have in common: a waiting line, a list of running
+// sequences, KV of which only amounts matter, recompute preemption, one token a sampled sequence.
+// A policy derives from it and writes decide(); the steps it is made of are below.
+//
+// A sequence runs from its admission until it ends or is preempted. It is prefilling until the
+// tokens known at its admission (prompt, and answers before a preemption) are computed.
+class BatchScheduler : public Scheduler {
+ public:
+  void add(Sequence& sequence) final;
+  void abort(Sequence& sequence) final;
+  void plan(SimTime now, StepPlan& plan) final;
+  void complete(const StepPlan& plan, const StepResult& result, StepUpdate& update) final;
+
+  std::int64_t waiting() const final { return waiting_count_; }
+  std::int64_t running() const final { return static_cast<std::int64_t>(running_.size()); }
+  KvUsage kv_usage() const final { return kv_->usage(); }
+  void check_kv() const final;
+
+  // For replays and tests: the queues in their order, and the KV.
+  const std::vector<Sequence*>& running_sequences() const { return running_; }
+  virtual std::vector<const Sequence*> waiting_sequences() const;
+  const KvStore& kv() const { return *kv_; }
+
+ protected:
+  BatchScheduler(const SchedulerConfig& config, std::unique_ptr<KvStore> kv);
+
+  // Decides one step: preempts, admits and schedules by means of the calls below.
+  virtual void decide(SimTime now, StepPlan& plan) = 0;
+
+  // The waiting line; a policy with a line of its own overrides all of them together.
+  // rank: smaller first, ties by arrival; REQUIRES: constant while the sequence waits.
+  virtual std::int64_t rank(const Sequence&) const { return 0; }
+  virtual void enqueue(Sequence& sequence) { line_.push(sequence, rank(sequence)); }
+  virtual void dequeue(Sequence& sequence) { line_.erase(sequence, rank(sequence)); }
+  virtual Sequence* head(SimTime /*now*/) { return line_.front(); }
+
+  // Hooks.
+  virtual void on_preempted(Sequence&) {}
+  virtual void on_emitted(Sequence&, std::int32_t /*tokens*/) {}
+  virtual void on_idle() {}  // complete() has just emptied the running list
+  // Frees the KV of a sequence that ended by itself.
+  virtual void release_finished(Sequence& sequence) { kv_->release(sequence.slot); }
+  // Output at which the sequence ends: its own, or what max_model_len leaves room for.
+  virtual std::int32_t output_goal(const Sequence& sequence) const;
+  // KV blocks left free by an admission.
+  std::int64_t spare_blocks() const { return spare_blocks_; }
+  // Whether a decode needs a free block even where its last one has room (vLLM before V1).
+  virtual bool decode_needs_free_block() const { return false; }
+
+  // The next sequence to admit; those before it that can never run are rejected. nullptr: none.
+  Sequence* next_waiting(SimTime now, StepPlan& plan);
+  // Takes a waiting sequence out of the line for good.
+  void reject(Sequence& sequence, std::string reason, StepPlan& plan);
+  // Room in the KV for admitting it now.
+  bool can_admit(const Sequence& sequence) const;
+  // From the line to the running list, with its KV; schedules its first `tokens` prompt tokens.
+  void admit(Sequence& sequence, std::int32_t tokens, StepPlan& plan);
+  void schedule_chunk(Sequence& sequence, std::int32_t tokens, ScheduledKind kind, StepPlan& plan);
+  // Schedules the next token of a sequence past its prefill, if the KV has room.
+  bool try_decode(Sequence& sequence, StepPlan& plan);
+  // Takes its KV away (to be recomputed) and puts it back in line. The caller takes it off running_.
+  void preempt(Sequence& sequence, StepPlan& plan);
+
+  bool prefilling(const Sequence& sequence) const {
+    return sequence.computed_tokens < side_[sequence.slot].prefill_target;
+  }
+  std::int32_t prefill_left(const Sequence& sequence) const {
+    return side_[sequence.slot].prefill_target - sequence.computed_tokens;
+  }
+  bool in_flight(const Sequence& sequence) const { return side_[sequence.slot].in_flight; }
+  // Decode order within a batch: prompts in front, as attention kernels of the time expected it.
+  static void prompts_first(StepPlan& plan);
+
+  const EngineOptions engine_;
+  std::unique_ptr<KvStore> kv_;
+  std::vector<Sequence*> running_;
+
+ private:
+  struct Side {
+    std::int32_t prefill_target = 0;
+    bool in_flight = false;
+  };
+  KvDemand demand(const Sequence& sequence) const;
+  std::string why_never(const Sequence& sequence) const;  // "" = it can run
+  void schedule(Sequence& sequence, std::int32_t tokens, ScheduledKind kind, bool prefill,
+                StepPlan& plan);
+  void finish(Sequence& sequence, FinishReason reason);
+
+  std::int64_t spare_blocks_;
+  std::int64_t waiting_count_ = 0;
+  WaitingLine line_;
+  std::vector<Side> side_;  // by slot
+};
+
+// The KV that engine.kv_allocator names ("" = `own`, the policy's default).
+// InputError for a name that is none.
+std::unique_ptr<KvStore> make_kv_store(const SchedulerConfig& config, std::string_view own);
+// The paged pool, for a policy that knows no other. InputError when another one is asked for.
+std::unique_ptr<KvStore> make_paged_kv(const SchedulerConfig& config);
+
+}  // namespace headway

@@ -1,0 +1,48 @@
+#include "sim/scheduling/continuous_batching.h"
+
+namespace headway {
+
+void ContinuousBatching::decide(SimTime now, StepPlan& plan) {
+  decode_running(plan);
+  if (!plan.preempted.empty()) return;
+  const std::size_t decodes = plan.scheduled.size();
+  admit_waiting(now, plan);
+  if (plan.scheduled.size() > decodes) prompts_first(plan);
+}
+
+void ContinuousBatching::decode_running(StepPlan& plan) {
+  std::size_t i = 0;
+  while (i < running_.size() && plan.total_tokens < token_budget_) {
+    Sequence& sequence = *running_[i];
+    if (in_flight(sequence) || try_decode(sequence, plan)) {
+      ++i;
+      continue;
+    }
+    const std::size_t loser = victim(i);
+    if (in_flight(*running_[loser])) {  // its blocks are in use; try again when it is back
+      ++i;
+      continue;
+    }
+    preempt(*running_[loser], plan);
+    running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(loser));
+  }
+}
+
+void ContinuousBatching::admit_waiting(SimTime now, StepPlan& plan) {
+  bool first = true;
+  while (running() < engine_.max_num_seqs) {
+    Sequence* sequence = next_waiting(now, plan);
+    if (sequence == nullptr) return;
+    const std::int32_t tokens = sequence->known_tokens();
+    const bool alone = first && tokens > token_budget_;
+    if (!alone && tokens > token_budget_ - plan.total_tokens) return;
+    if (!can_admit(*sequence)) return;
+    const bool resumed = sequence->preemptions > 0;
+    admit(*sequence, tokens, plan);
+    if (!resumed) on_admitted(*sequence);
+    if (alone) return;
+    first = false;
+  }
+}
+
+}  // namespace headway
