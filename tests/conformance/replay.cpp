@@ -63,6 +63,7 @@ class Comparison {
 std::span<const Replayer> replayers() {
   static const std::vector<Replayer> kRows = {
       {"llmsim-golden-vllm-v1/", replay_vllm_v1},
+      {"llmsim-golden-sarathi-repo/", replay_sarathi_repo},
   };
   return kRows;
 }

@@ -33,6 +33,8 @@ struct Replayer {
 std::span<const Replayer> replayers();
 
 std::optional<Disagreement> replay_vllm_v1(const nlohmann::json&, const std::filesystem::path&);
+std::optional<Disagreement> replay_sarathi_repo(const nlohmann::json&,
+                                                const std::filesystem::path&);
 
 // One file's outcome. `problem` is set when it could not be replayed at all.
 struct FileResult {

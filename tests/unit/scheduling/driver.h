@@ -1,0 +1,85 @@
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <string>
+
+#include "sim/core/errors.h"
+#include "sim/scheduling/scheduler.h"
+
+namespace headway::testing {
+
+// Runs a scheduler by hand, one step a call, one second a step. Requests are called A, B, C ... in
+// order of arrival; a step reads like "C:p10 A:d1 B:d1 | preempted D | done B" (p prefill, d decode).
+class Driver {
+ public:
+  explicit Driver(const SchedulerConfig& config) : scheduler_(make_scheduler(config)) {}
+
+  Sequence& arrive(std::int32_t prompt, std::int32_t output, std::int32_t tenant = 0) {
+    Request& request = requests_.emplace_back();
+    request.id = requests_.size() - 1;
+    request.prompt_tokens = prompt;
+    request.output_tokens = output;
+    request.tenant = tenant;
+    Sequence& sequence = sequences_.emplace_back();
+    sequence.request = &request;
+    sequence.slot = static_cast<std::uint32_t>(request.id);
+    sequence.order = request.id;
+    sequence.arrival = now_;
+    sequence.prompt_tokens = prompt;
+    sequence.max_tokens = sequence.output_target = output;
+    scheduler_->add(sequence);
+    return sequence;
+  }
+
+  std::string step() {
+    scheduler_->plan(now_, plan_);
+    scheduler_->check_kv();
+    update_.clear();
+    if (!plan_.empty()) scheduler_->complete(plan_, {}, update_);
+    scheduler_->check_kv();
+    now_ += SimTime::from_seconds(1);
+    return text();
+  }
+
+  Scheduler& scheduler() { return *scheduler_; }
+  const StepPlan& plan() const { return plan_; }
+  const StepUpdate& update() const { return update_; }
+  SimTime now() const { return now_; }
+  void wait_until(SimTime time) { now_ = time; }
+
+ private:
+  static char name(const Sequence* sequence) {
+    return static_cast<char>('A' + sequence->request->id);
+  }
+  std::string text() const {
+    std::string out;
+    const auto space = [&out] { if (!out.empty()) out += ' '; };
+    for (const ScheduledSequence& item : plan_.scheduled) {
+      space();
+      out += name(item.sequence);
+      out += (item.prefill ? ":p" : ":d") + std::to_string(item.num_tokens);
+    }
+    const auto list = [&](const char* label, const std::vector<Sequence*>& sequences) {
+      if (sequences.empty()) return;
+      space();
+      out += std::string("| ") + label;
+      for (const Sequence* sequence : sequences) (out += ' ') += name(sequence);
+    };
+    list("preempted", plan_.preempted);
+    std::vector<Sequence*> rejected;
+    for (const Rejection& rejection : plan_.rejected) rejected.push_back(rejection.sequence);
+    list("rejected", rejected);
+    list("done", update_.finished);
+    return out;
+  }
+
+  std::unique_ptr<Scheduler> scheduler_;
+  std::deque<Request> requests_;
+  std::deque<Sequence> sequences_;
+  StepPlan plan_;
+  StepUpdate update_;
+  SimTime now_ = SimTime::from_ns(0);
+};
+
+}  // namespace headway::testing
