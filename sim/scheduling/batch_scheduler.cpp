@@ -95,8 +95,8 @@ void BatchScheduler::finish(Sequence& sequence, FinishReason reason) {
 }
 
 std::int32_t BatchScheduler::output_goal(const Sequence& sequence) const {
-  const std::int32_t room = std::max(engine_.max_model_len - sequence.prompt_tokens, 1);
-  return std::min(sequence.output_target, room);
+  return std::min({sequence.output_target, sequence.max_tokens,
+                   engine_.max_model_len - sequence.prompt_tokens});
 }
 
 KvDemand BatchScheduler::demand(const Sequence& sequence) const {
@@ -108,9 +108,9 @@ bool BatchScheduler::can_admit(const Sequence& sequence) const {
 }
 
 std::string BatchScheduler::why_never(const Sequence& sequence) const {
-  if (sequence.prompt_tokens > engine_.max_model_len) {
+  if (sequence.prompt_tokens >= engine_.max_model_len) {
     return "prompt of " + std::to_string(sequence.prompt_tokens) +
-           " tokens is longer than max_model_len " + std::to_string(engine_.max_model_len);
+           " tokens leaves no room for an answer in max_model_len " + std::to_string(engine_.max_model_len);
   }
   KvDemand need = demand(sequence);
   bool fits = kv_->ever_fits(need, spare_blocks_);
