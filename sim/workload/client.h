@@ -15,9 +15,9 @@ namespace headway {
 // The load generator: decides when each request of a source is sent.
 //
 //  - open loop: at its arrival;
-//  - closed loop (max_concurrency > 0): at most that many in flight. A request that is due while all
-//    places are taken is held; its clock (`arrival`) starts when it is sent, as in vLLM's benchmark,
-//    and the time it was kept back is left in Request::held;
+//  - closed loop (max_concurrency > 0): at most that many in flight. A request that is due while
+//    all places are taken is held; its clock (`arrival`) starts when it is sent, as in vLLM's
+//    benchmark, and the time it was kept back is left in Request::held;
 //  - sessions: a turn is sent think_time after the turn before it has finished, and never before
 //    its own arrival. Turns of one session never overlap.
 //
