@@ -9,7 +9,7 @@ namespace headway {
 
 // headway trace inspect: what a trace is like, to `out` as a text block or one JSON object.
 // `options.trace` is a path (relative to the working folder), "-" or a catalogue name; format,
-// limit, offset_s, rate_scale ... apply as in a scenario. Returns the exit code (0); InputError otherwise.
+// limit, offset_s, rate_scale ... apply as in a scenario. Returns the exit code 0, or throws.
 int trace_inspect(const WorkloadOptions& options, bool json, std::FILE* out);
 
 // headway trace convert: writes the trace to `path` ("-" is stdout; .gz is compressed) in our own

@@ -107,8 +107,8 @@ class CsvReader final : public TraceReader {
 
  private:
   void read_field(TraceRow& row, std::size_t index, std::string_view text) {
-    const Field field = fields_[index];
-    if (field == Field::kIgnored) return;
+    const TraceField field = fields_[index];
+    if (field == TraceField::kIgnored) return;
     const FieldPlace place{text_.path(), text_.line_number(), names_[index]};
     if (is_id_field(field)) {
       set_ids(row, field, text, options_.hash_block_size, place);
@@ -123,7 +123,7 @@ class CsvReader final : public TraceReader {
       throw InputError({text_.path(), "", "an empty file", "a header line and rows"});
     }
     names_ = header_names(line);
-    fields_.assign(names_.size(), Field::kIgnored);
+    fields_.assign(names_.size(), TraceField::kIgnored);
     std::vector<std::string> known;
     for (const CsvColumn& column : columns) {
       known.emplace_back(column.name);
@@ -159,7 +159,7 @@ class CsvReader final : public TraceReader {
   TraceText text_;
   TraceReadOptions options_;
   std::vector<std::string> names_;
-  std::vector<Field> fields_;  // by column
+  std::vector<TraceField> fields_;  // by column
 };
 
 }  // namespace

@@ -12,7 +12,7 @@ namespace headway {
 
 struct CsvColumn {
   std::string_view name;
-  Field field;
+  TraceField field;
   bool required;
 };
 

@@ -48,8 +48,8 @@ class RowHandler final : public nlohmann::json_sax<Json> {
   bool number_float(double, const std::string& text) override { return scalar(text); }
   bool string(std::string& value) override {
     // A number in quotes is not a number; only a session may be named by text.
-    if (depth_ == 1 && current_ != nullptr && current_->field != Field::kSessionId &&
-        current_->field != Field::kTimestamp) {
+    if (depth_ == 1 && current_ != nullptr && current_->field != TraceField::kSessionId &&
+        current_->field != TraceField::kTimestamp) {
       bad_field(place(), "\"" + value + "\"", "a number");
     }
     return scalar(value);
@@ -111,9 +111,9 @@ class RowHandler final : public nlohmann::json_sax<Json> {
     set_field(*row_, current_->field, text, place());
     return true;
   }
-  void clear_ids(Field field) {
-    auto& ids = field == Field::kOutputIds ? row_->request.output_ids : row_->request.content_ids;
-    ids.clear();
+  void clear_ids(TraceField field) {
+    Request& r = row_->request;
+    (field == TraceField::kOutputIds ? r.output_ids : r.content_ids).clear();
   }
 
   std::span<const JsonKey> keys_;

@@ -10,7 +10,7 @@ namespace headway {
 
 struct JsonKey {
   std::string_view name;
-  Field field;
+  TraceField field;
   bool required;
 };
 

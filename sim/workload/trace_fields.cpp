@@ -198,21 +198,22 @@ bool parse_timestamp_ns(std::string_view text, std::int64_t& ns) {
   return true;
 }
 
-void set_field(TraceRow& row, Field field, std::string_view text, const FieldPlace& place) {
+void set_field(TraceRow& row, TraceField field, std::string_view text, const FieldPlace& place) {
   Request& r = row.request;
   switch (field) {
-    case Field::kInputTokens: r.prompt_tokens = tokens(text, 0, place); return;
-    case Field::kOutputTokens: r.output_tokens = tokens(text, 0, place); return;
-    case Field::kArrivalS:
-    case Field::kArrivalMs:
-    case Field::kArrivalNs: {
-      r.arrival = field == Field::kArrivalS    ? duration(text, kNsPerSecond, "seconds", place)
-                  : field == Field::kArrivalMs ? duration(text, kNsPerMs, "milliseconds", place)
-                                               : duration(text, 1, "nanoseconds", place);
+    case TraceField::kInputTokens: r.prompt_tokens = tokens(text, 0, place); return;
+    case TraceField::kOutputTokens: r.output_tokens = tokens(text, 0, place); return;
+    case TraceField::kArrivalS:
+    case TraceField::kArrivalMs:
+    case TraceField::kArrivalNs: {
+      const bool ms = field == TraceField::kArrivalMs;
+      r.arrival = field == TraceField::kArrivalS ? duration(text, kNsPerSecond, "seconds", place)
+                  : ms ? duration(text, kNsPerMs, "milliseconds", place)
+                       : duration(text, 1, "nanoseconds", place);
       row.has_arrival = true;
       return;
     }
-    case Field::kTimestamp: {
+    case TraceField::kTimestamp: {
       std::int64_t ns = 0;
       if (!parse_timestamp_ns(text, ns)) {
         bad_field(place, text, "a time as 2023-11-16 18:15:46.6805900, with or without a zone");
@@ -225,42 +226,44 @@ void set_field(TraceRow& row, Field field, std::string_view text, const FieldPla
   }
   if (text.empty()) return;  // the others are optional
   switch (field) {
-    case Field::kMaxTokens: r.max_tokens = tokens(text, 0, place); return;
-    case Field::kSessionId: r.session_id = session_of(text); return;
-    case Field::kPriority:
+    case TraceField::kMaxTokens: r.max_tokens = tokens(text, 0, place); return;
+    case TraceField::kSessionId: r.session_id = session_of(text); return;
+    case TraceField::kPriority:
       r.priority = small(text, std::numeric_limits<std::int32_t>::min(), place);
       return;
-    case Field::kTenant: r.tenant = small(text, 0, place); return;
-    case Field::kThinkTimeS: r.think_time = duration(text, kNsPerSecond, "seconds", place); return;
-    case Field::kThinkTimeMs:
+    case TraceField::kTenant: r.tenant = small(text, 0, place); return;
+    case TraceField::kThinkTimeS:
+      r.think_time = duration(text, kNsPerSecond, "seconds", place);
+      return;
+    case TraceField::kThinkTimeMs:
       r.think_time = duration(text, kNsPerMs, "milliseconds", place);
       return;
-    case Field::kPrefixGroup: r.prefix_group = small(text, -1, place); return;
-    case Field::kPrefixTokens: r.prefix_tokens = tokens(text, 0, place); return;
-    case Field::kAcceptanceRate: r.acceptance_rate = rate(text, place); return;
+    case TraceField::kPrefixGroup: r.prefix_group = small(text, -1, place); return;
+    case TraceField::kPrefixTokens: r.prefix_tokens = tokens(text, 0, place); return;
+    case TraceField::kAcceptanceRate: r.acceptance_rate = rate(text, place); return;
     default: return;
   }
 }
 
-bool is_id_field(Field field) {
-  return field == Field::kHashIds || field == Field::kBlockIds16 || field == Field::kTokenIds ||
-         field == Field::kOutputIds;
+bool is_id_field(TraceField field) {
+  return field == TraceField::kHashIds || field == TraceField::kBlockIds16 ||
+         field == TraceField::kTokenIds || field == TraceField::kOutputIds;
 }
 
-void add_id(TraceRow& row, Field field, std::uint64_t id, std::int32_t hash_block_size) {
+void add_id(TraceRow& row, TraceField field, std::uint64_t id, std::int32_t hash_block_size) {
   Request& r = row.request;
-  if (field == Field::kOutputIds) {
+  if (field == TraceField::kOutputIds) {
     r.output_ids.push_back(id);
     return;
   }
   r.content_granularity =
-      field == Field::kHashIds ? hash_block_size : field == Field::kBlockIds16 ? 16 : 1;
+      field == TraceField::kHashIds ? hash_block_size : field == TraceField::kBlockIds16 ? 16 : 1;
   r.content_ids.push_back(id);
 }
 
-void set_ids(TraceRow& row, Field field, std::string_view text, std::int32_t hash_block_size,
+void set_ids(TraceRow& row, TraceField field, std::string_view text, std::int32_t hash_block_size,
              const FieldPlace& place) {
-  (field == Field::kOutputIds ? row.request.output_ids : row.request.content_ids).clear();
+  (field == TraceField::kOutputIds ? row.request.output_ids : row.request.content_ids).clear();
   const char* p = text.data();
   const char* stop = p + text.size();
   while (p != stop) {

@@ -9,7 +9,7 @@
 namespace headway {
 
 // What a column of a log (or a key of a JSON row) says about a request, with its unit.
-enum class Field : std::uint8_t {
+enum class TraceField : std::uint8_t {
   kIgnored,
   kArrivalS,        // seconds
   kArrivalMs,
@@ -55,14 +55,14 @@ struct FieldPlace {
 
 // Reads scalar `text` into the row. Strict: InputError for what is not a number, not finite,
 // negative where that has no meaning, or beyond kMaxRowTokens. An empty optional field is unset.
-void set_field(TraceRow& row, Field field, std::string_view text, const FieldPlace& place);
+void set_field(TraceRow& row, TraceField field, std::string_view text, const FieldPlace& place);
 
 // Adds one id of an array field. `hash_block_size` is the block size of kHashIds.
-void add_id(TraceRow& row, Field field, std::uint64_t id, std::int32_t hash_block_size);
+void add_id(TraceRow& row, TraceField field, std::uint64_t id, std::int32_t hash_block_size);
 // Ids separated by blanks, as a CSV field holds them.
-void set_ids(TraceRow& row, Field field, std::string_view text, std::int32_t hash_block_size,
+void set_ids(TraceRow& row, TraceField field, std::string_view text, std::int32_t hash_block_size,
              const FieldPlace& place);
-bool is_id_field(Field field);
+bool is_id_field(TraceField field);
 
 // The checks that need the whole row: a prompt that is there, no more ids than it has blocks ...
 void check_row(TraceRow& row, const FieldPlace& place);

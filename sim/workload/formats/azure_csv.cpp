@@ -7,9 +7,9 @@ namespace {
 // Azure/AzurePublicDataset. 2023: seven digits of a second, no zone. 2024: six
 // digits or none, with a zone.
 constexpr CsvColumn kColumns[] = {
-    {"TIMESTAMP", Field::kTimestamp, true},
-    {"ContextTokens", Field::kInputTokens, true},
-    {"GeneratedTokens", Field::kOutputTokens, true},
+    {"TIMESTAMP", TraceField::kTimestamp, true},
+    {"ContextTokens", TraceField::kInputTokens, true},
+    {"GeneratedTokens", TraceField::kOutputTokens, true},
 };
 
 bool recognises(std::string_view head) { return has_csv_header(head, kColumns); }

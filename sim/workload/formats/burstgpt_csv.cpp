@@ -6,12 +6,12 @@ namespace {
 
 // HPMLL/BurstGPT. A row whose response has no tokens is a request that failed there.
 constexpr CsvColumn kColumns[] = {
-    {"Timestamp", Field::kArrivalS, true},
-    {"Request tokens", Field::kInputTokens, true},
-    {"Response tokens", Field::kOutputTokens, true},
-    {"Model", Field::kIgnored, false},
-    {"Total tokens", Field::kIgnored, false},
-    {"Log Type", Field::kIgnored, false},
+    {"Timestamp", TraceField::kArrivalS, true},
+    {"Request tokens", TraceField::kInputTokens, true},
+    {"Response tokens", TraceField::kOutputTokens, true},
+    {"Model", TraceField::kIgnored, false},
+    {"Total tokens", TraceField::kIgnored, false},
+    {"Log Type", TraceField::kIgnored, false},
 };
 
 bool recognises(std::string_view head) { return has_csv_header(head, kColumns); }

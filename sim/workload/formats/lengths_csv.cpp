@@ -6,8 +6,8 @@ namespace {
 
 // Only lengths: every row arrives at 0, for closed loops and as a table of empirical lengths.
 constexpr CsvColumn kColumns[] = {
-    {"input_length", Field::kInputTokens, true},
-    {"output_length", Field::kOutputTokens, true},
+    {"input_length", TraceField::kInputTokens, true},
+    {"output_length", TraceField::kOutputTokens, true},
 };
 
 bool recognises(std::string_view head) { return has_csv_header(head, kColumns); }

@@ -7,12 +7,12 @@ namespace {
 // casys-kaist/LLMServingSim. Token ids where the log has them; block_ids16 names
 // whole blocks of 16.
 constexpr JsonKey kKeys[] = {
-    {"arrival_time_ns", Field::kArrivalNs, true},
-    {"input_toks", Field::kInputTokens, true},
-    {"output_toks", Field::kOutputTokens, true},
-    {"block_ids16", Field::kBlockIds16, false},
-    {"input_tok_ids", Field::kTokenIds, false},
-    {"output_tok_ids", Field::kOutputIds, false},
+    {"arrival_time_ns", TraceField::kArrivalNs, true},
+    {"input_toks", TraceField::kInputTokens, true},
+    {"output_toks", TraceField::kOutputTokens, true},
+    {"block_ids16", TraceField::kBlockIds16, false},
+    {"input_tok_ids", TraceField::kTokenIds, false},
+    {"output_tok_ids", TraceField::kOutputIds, false},
 };
 
 bool recognises(std::string_view head) { return has_json_keys(head, kKeys); }

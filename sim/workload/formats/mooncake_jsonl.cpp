@@ -8,19 +8,19 @@ namespace {
 // before it; the last block may be short. session_id and delay (ms) are the multi-turn
 // extension of AIPerf; the keys from block_ids16 on are ours, so that nothing is lost on writing.
 constexpr JsonKey kKeys[] = {
-    {"timestamp", Field::kArrivalMs, false},  // a later turn may have only a delay
-    {"input_length", Field::kInputTokens, true},
-    {"output_length", Field::kOutputTokens, true},
-    {"hash_ids", Field::kHashIds, false},
-    {"session_id", Field::kSessionId, false},
-    {"delay", Field::kThinkTimeMs, false},
-    {"block_ids16", Field::kBlockIds16, false},
-    {"priority", Field::kPriority, false},
-    {"tenant", Field::kTenant, false},
-    {"max_tokens", Field::kMaxTokens, false},
-    {"acceptance_rate", Field::kAcceptanceRate, false},
-    {"prefix_group", Field::kPrefixGroup, false},
-    {"prefix_tokens", Field::kPrefixTokens, false},
+    {"timestamp", TraceField::kArrivalMs, false},  // a later turn may have only a delay
+    {"input_length", TraceField::kInputTokens, true},
+    {"output_length", TraceField::kOutputTokens, true},
+    {"hash_ids", TraceField::kHashIds, false},
+    {"session_id", TraceField::kSessionId, false},
+    {"delay", TraceField::kThinkTimeMs, false},
+    {"block_ids16", TraceField::kBlockIds16, false},
+    {"priority", TraceField::kPriority, false},
+    {"tenant", TraceField::kTenant, false},
+    {"max_tokens", TraceField::kMaxTokens, false},
+    {"acceptance_rate", TraceField::kAcceptanceRate, false},
+    {"prefix_group", TraceField::kPrefixGroup, false},
+    {"prefix_tokens", TraceField::kPrefixTokens, false},
 };
 
 bool recognises(std::string_view head) { return has_json_keys(head, kKeys); }

@@ -6,20 +6,20 @@ namespace {
 
 // Our own form, which the requests file of a run also has: a run can be replayed from its output.
 constexpr CsvColumn kColumns[] = {
-    {"arrival_s", Field::kArrivalS, true},
-    {"input_tokens", Field::kInputTokens, true},
-    {"output_tokens", Field::kOutputTokens, true},
-    {"session_id", Field::kSessionId, false},
-    {"priority", Field::kPriority, false},
-    {"prefix_group", Field::kPrefixGroup, false},
-    {"prefix_tokens", Field::kPrefixTokens, false},
-    {"request_id", Field::kIgnored, false},
-    {"tenant", Field::kTenant, false},
-    {"think_time_s", Field::kThinkTimeS, false},
-    {"max_tokens", Field::kMaxTokens, false},
-    {"acceptance_rate", Field::kAcceptanceRate, false},
-    {"hash_ids", Field::kHashIds, false},
-    {"block_ids16", Field::kBlockIds16, false},
+    {"arrival_s", TraceField::kArrivalS, true},
+    {"input_tokens", TraceField::kInputTokens, true},
+    {"output_tokens", TraceField::kOutputTokens, true},
+    {"session_id", TraceField::kSessionId, false},
+    {"priority", TraceField::kPriority, false},
+    {"prefix_group", TraceField::kPrefixGroup, false},
+    {"prefix_tokens", TraceField::kPrefixTokens, false},
+    {"request_id", TraceField::kIgnored, false},
+    {"tenant", TraceField::kTenant, false},
+    {"think_time_s", TraceField::kThinkTimeS, false},
+    {"max_tokens", TraceField::kMaxTokens, false},
+    {"acceptance_rate", TraceField::kAcceptanceRate, false},
+    {"hash_ids", TraceField::kHashIds, false},
+    {"block_ids16", TraceField::kBlockIds16, false},
 };
 
 bool recognises(std::string_view head) { return has_csv_header(head, kColumns); }

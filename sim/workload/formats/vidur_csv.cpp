@@ -6,9 +6,9 @@ namespace {
 
 // microsoft/vidur, data/processed_traces.
 constexpr CsvColumn kColumns[] = {
-    {"arrived_at", Field::kArrivalS, true},
-    {"num_prefill_tokens", Field::kInputTokens, true},
-    {"num_decode_tokens", Field::kOutputTokens, true},
+    {"arrived_at", TraceField::kArrivalS, true},
+    {"num_prefill_tokens", TraceField::kInputTokens, true},
+    {"num_decode_tokens", TraceField::kOutputTokens, true},
 };
 
 bool recognises(std::string_view head) { return has_csv_header(head, kColumns); }

@@ -47,9 +47,9 @@ class VllmBenchReader final : public TraceReader {
     if (at_ == inputs_.size()) return false;
     row = TraceRow();
     row.failed = at_ < failed_.size() && failed_[at_];
-    set(row, Field::kArrivalS, times_[at_], "start_times");
-    set(row, Field::kOutputTokens, outputs_[at_], "output_lens");
-    set(row, Field::kInputTokens, inputs_[at_], "input_lens");
+    set(row, TraceField::kArrivalS, times_[at_], "start_times");
+    set(row, TraceField::kOutputTokens, outputs_[at_], "output_lens");
+    set(row, TraceField::kInputTokens, inputs_[at_], "input_lens");
     ++at_;
     check_row(row, place());
     return true;
@@ -81,7 +81,7 @@ class VllmBenchReader final : public TraceReader {
     }
   }
 
-  void set(TraceRow& row, Field field, const std::string& text, const char* key) const {
+  void set(TraceRow& row, TraceField field, const std::string& text, const char* key) const {
     std::string column(key);
     column.append("[").append(std::to_string(at_)).append("]");
     set_field(row, field, text, {path_, static_cast<std::int64_t>(at_), column});
