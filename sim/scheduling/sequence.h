@@ -38,10 +38,10 @@ struct Sequence {
 
   std::int32_t known_tokens() const { return prompt_tokens + output_tokens; }
   bool finished() const { return state == SequenceState::kFinished; }
-  // Whether draft tokens may be proposed after a step that sampled for it: all but the last known
-  // token have their KV (a preempted or a partly prefilled sequence has not).
+  // Whether draft tokens may be proposed after a step that sampled for it: just the last known token
+  // lacks its KV (a preempted or a partly prefilled sequence lacks more).
   bool takes_drafts() const {
-    return state == SequenceState::kRunning && computed_tokens >= known_tokens() - 1;
+    return state == SequenceState::kRunning && computed_tokens == known_tokens() - 1;
   }
 };
 

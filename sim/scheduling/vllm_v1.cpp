@@ -145,10 +145,9 @@ Sequence* VllmV1::pop_victim(std::size_t& index, StepPlan& plan) {
     running_.pop_back();
     return victim;
   }
-  const auto worst = std::max_element(
-      running_.begin(), running_.end(), [](const Sequence* a, const Sequence* b) {
-        return std::pair(a->priority, a->arrival) < std::pair(b->priority, b->arrival);
-      });
+  // The engine's clock never shows two arrivals at one instant, ours does: without the admission
+  // order as a tie-break, two such sequences would evict each other for ever.
+  const auto worst = std::max_element(running_.begin(), running_.end(), more_urgent);
   Sequence* victim = *worst;
   running_.erase(worst);
   const auto entry =

@@ -9,9 +9,16 @@
 
 namespace headway {
 
+// Under the priority policy: smaller priority first, then earlier arrival, then earlier admission.
+inline bool more_urgent(const Sequence* a, const Sequence* b) {
+  if (a->priority != b->priority) return a->priority < b->priority;
+  if (a->arrival != b->arrival) return a->arrival < b->arrival;
+  return a->order < b->order;
+}
+
 // The waiting queue of vLLM V1 (v0.16.0, vllm/v1/core/sched/request_queue.py): first come first
-// served, with preempted sequences put back at the head; or ordered by (priority, arrival,
-// admission order), where the smallest is the most urgent and a preempted one takes its old place.
+// served, with preempted sequences put back at the head; or the most urgent first, where a preempted
+// one takes its old place.
 class WaitingQueue {
  public:
   explicit WaitingQueue(bool by_priority) : by_priority_(by_priority) {}
@@ -57,11 +64,7 @@ class WaitingQueue {
 
  private:
   struct MoreUrgent {
-    bool operator()(const Sequence* a, const Sequence* b) const {
-      if (a->priority != b->priority) return a->priority < b->priority;
-      if (a->arrival != b->arrival) return a->arrival < b->arrival;
-      return a->order < b->order;
-    }
+    bool operator()(const Sequence* a, const Sequence* b) const { return more_urgent(a, b); }
   };
 
   bool by_priority_;
