@@ -1,0 +1,130 @@
+#include "tests/contract/scheduler_case.h"
+
+#include <algorithm>
+#include <sstream>
+
+#include "sim/core/random.h"
+
+namespace headway::contract {
+namespace {
+
+class Draw {
+ public:
+  Draw(std::uint64_t seed) : stream_(seed, "scheduler contract") {}
+  std::int32_t between(std::int32_t lo, std::int32_t hi) {
+    return static_cast<std::int32_t>(stream_.uniform_int(lo, hi));
+  }
+  bool chance(double p) { return stream_.uniform() < p; }
+
+ private:
+  RandomStream stream_;
+};
+
+std::int32_t ceil_div(std::int32_t a, std::int32_t b) { return (a + b - 1) / b; }
+
+// Settings that only vllm-v1 knows.
+void draw_vllm_v1(SchedulerConfig& config, Draw& draw) {
+  EngineOptions& engine = config.engine;
+  if (draw.chance(0.3)) engine.policy = "priority";
+  if (draw.chance(0.3)) engine.long_prefill_token_threshold = draw.between(1, 12);
+  engine.scheduler_reserve_full_isl = draw.chance(0.2);
+  engine.async_scheduling = draw.chance(0.3);
+  if (engine.async_scheduling) {
+    config.batches_in_flight = 2;
+  } else if (draw.chance(0.3)) {
+    config.batches_in_flight = draw.between(2, 4);
+  }
+  if (draw.chance(0.4)) {
+    config.speculation = engine.async_scheduling ? "eagle" : draw.chance(0.5) ? "ngram" : "eagle";
+    config.num_speculative_tokens = draw.between(1, 4);
+  }
+}
+
+Request draw_request(std::uint64_t id, std::int32_t longest, Draw& draw) {
+  Request r;
+  r.id = id;
+  r.prompt_tokens = draw.between(1, longest - 1);
+  r.output_tokens = draw.between(1, longest - r.prompt_tokens);
+  if (draw.chance(0.2)) r.max_tokens = r.output_tokens + draw.between(0, 5);
+  r.priority = draw.between(0, 2);
+  r.tenant = draw.between(0, 2);
+  const std::int32_t shared = draw.between(0, 3);
+  if (shared == 1) {
+    r.prefix_group = draw.between(0, 1);
+    r.prefix_tokens = draw.between(1, r.prompt_tokens);
+  } else if (shared == 2) {
+    r.session_id = draw.between(0, 1);
+  }
+  return r;
+}
+
+}  // namespace
+
+SchedulerCase draw_case(std::string_view scheduler, std::uint64_t seed) {
+  Draw draw(seed);
+  SchedulerCase c;
+  SchedulerConfig& config = c.config;
+  EngineOptions& engine = config.engine;
+  engine.scheduler = scheduler;
+  engine.block_size = draw.between(1, 3) * draw.between(1, 3);
+  engine.max_model_len = draw.between(4, 40);
+  engine.max_num_seqs = draw.between(1, 6);
+  engine.enable_prefix_caching = draw.chance(0.5);
+  engine.enable_chunked_prefill = draw.chance(0.8);
+  engine.batch_timeout_ms = draw.between(0, 20);
+  config.seed = seed;
+  if (scheduler == "vllm-v1") draw_vllm_v1(config, draw);
+
+  // Without chunks a step must be able to take a whole sequence; with them, a few tokens do.
+  const std::int32_t smallest_budget =
+      engine.enable_chunked_prefill && scheduler == "vllm-v1" ? 1 : engine.max_model_len;
+  engine.max_num_batched_tokens = smallest_budget + draw.between(0, 30);
+
+  // From the smallest cache that holds one sequence of the longest kind (block 0 is spare).
+  const std::int32_t smallest = ceil_div(engine.max_model_len, engine.block_size) + 1;
+  config.num_blocks = smallest + (draw.chance(0.4) ? 0 : draw.between(0, 2 * smallest));
+  config.num_cpu_blocks = config.num_blocks;
+  c.must_serve_all = draw.chance(0.8);
+  std::int32_t longest = engine.max_model_len;
+  if (!c.must_serve_all) {
+    longest += 10;
+    config.num_blocks = std::max<std::int64_t>(2, config.num_blocks / 2);
+  }
+
+  SimTime now;
+  const std::int32_t n = draw.between(1, 9);
+  for (std::int32_t i = 0; i < n; ++i) {
+    if (draw.chance(0.6)) now += SimTime::from_ns(1'000'000LL * draw.between(1, 6));
+    Request r = draw_request(static_cast<std::uint64_t>(i), longest, draw);
+    r.arrival = now;
+    const bool leaves = draw.chance(0.1);
+    c.aborts.push_back(leaves ? now + SimTime::from_ns(1'000'000LL * draw.between(0, 15))
+                              : SimTime::never());
+    c.token_limit.push_back(std::min(r.output_tokens, engine.max_model_len - r.prompt_tokens));
+    c.requests.push_back(r);
+  }
+  return c;
+}
+
+std::string describe(const SchedulerCase& c) {
+  const EngineOptions& e = c.config.engine;
+  std::ostringstream text;
+  text << e.scheduler << ": blocks " << c.config.num_blocks << " x " << e.block_size << ", budget "
+       << e.max_num_batched_tokens << ", seqs " << e.max_num_seqs << ", max_model_len "
+       << e.max_model_len << ", caching " << e.enable_prefix_caching << ", chunked "
+       << e.enable_chunked_prefill << ", threshold " << e.long_prefill_token_threshold
+       << ", policy " << e.policy << ", async " << e.async_scheduling << ", in flight "
+       << c.config.batches_in_flight << ", speculation '" << c.config.speculation << "' "
+       << c.config.num_speculative_tokens << ", serve all " << c.must_serve_all << "\n";
+  for (std::size_t i = 0; i < c.requests.size(); ++i) {
+    const Request& r = c.requests[i];
+    text << "  " << r.id << ": " << r.prompt_tokens << "+" << r.output_tokens << " (max "
+         << r.max_tokens << ") at " << r.arrival.ms() << " ms, priority " << r.priority
+         << ", group " << r.prefix_group << "/" << r.prefix_tokens << ", session " << r.session_id;
+    if (c.aborts[i] != SimTime::never()) text << ", leaves at " << c.aborts[i].ms();
+    text << "\n";
+  }
+  return text.str();
+}
+
+}  // namespace headway::contract

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/scheduling/scheduler.h"
+#include "sim/workload/request.h"
+
+namespace headway::contract {
+
+// A small random workload for one scheduler, and what may be expected of it.
+struct SchedulerCase {
+  SchedulerConfig config;
+  std::vector<Request> requests;         // in order of arrival
+  std::vector<SimTime> aborts;           // by request: when the client leaves; never() = stays
+  std::vector<std::int32_t> token_limit; // by request: output tokens if it is not rejected
+  bool must_serve_all = false;           // every request fits: a rejection would be a fault
+};
+
+// Draws a case. Settings that a scheduler would refuse are not drawn for it.
+SchedulerCase draw_case(std::string_view scheduler, std::uint64_t seed);
+
+// Text of a case for failure messages.
+std::string describe(const SchedulerCase& c);
+
+// Runs the case through a replica's loop, checking the invariants after every call. Throws
+// InternalError with what is wrong. Returns a fingerprint of all plans.
+std::uint64_t run_case(const SchedulerCase& c, std::uint64_t seed);
+
+}  // namespace headway::contract
