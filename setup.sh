@@ -1,0 +1,124 @@
+#!/bin/sh
+# From a fresh Debian 12/13 or Ubuntu 24.04 to a result:
+#
+#   sh setup.sh demo           install what is missing, build, compare policies on a real trace
+#   sh setup.sh test           the same, then all tests, plain and under ASan and UBSan
+#   sh setup.sh build          the same without tests: the program is build/headway
+#   sh setup.sh install-deps   only install what is missing
+set -eu
+cd "$(dirname "$0")"
+
+say() { printf '%s\n' "setup: $*" >&2; }
+fail() {
+  say "$*"
+  exit 1
+}
+
+# --- What is missing -------------------------------------------------------------------------
+
+have_header() {
+  printf '#if !__has_include(<%s>)\n#error missing\n#endif\n' "$1" |
+    c++ -x c++ -E - >/dev/null 2>&1
+}
+
+# Debian 12's default Boost (1.74) conflicts with the newer one beside it: name the newer one.
+# shellcheck source=/dev/null
+boost_package() {
+  if [ "$(. /etc/os-release 2>/dev/null && printf '%s' "${ID:-}${VERSION_ID:-}")" = debian12 ]; then
+    printf 'libboost1.81-dev'
+  else
+    printf 'libboost-dev'
+  fi
+}
+
+# Prints the packages whose tools or headers are not there, however they might have been installed.
+missing_packages() {
+  command -v c++ >/dev/null 2>&1 || printf 'g++ '
+  command -v cmake >/dev/null 2>&1 || printf 'cmake '
+  command -v ninja >/dev/null 2>&1 || printf 'ninja-build '
+  have_header zlib.h || printf 'zlib1g-dev '
+  have_header boost/version.hpp || printf '%s ' "$(boost_package)"
+  have_header nlohmann/json.hpp || printf 'nlohmann-json3-dev '
+  have_header CLI/CLI.hpp || printf 'libcli11-dev '
+  have_header fmt/format.h || printf 'libfmt-dev '
+  have_header catch2/catch.hpp || have_header catch2/catch_all.hpp || printf 'catch2 '
+}
+
+as_root() {
+  if [ "$(id -u)" -eq 0 ]; then
+    "$@"
+  else
+    sudo "$@"
+  fi
+}
+
+install_deps() {
+  packages=$(missing_packages)
+  if [ -z "$packages" ]; then
+    return
+  fi
+  say "missing: $packages"
+  command -v apt-get >/dev/null 2>&1 ||
+    fail "no apt-get here: install these (or what your system calls them) and run again"
+  by_hand="apt-get install --no-install-recommends $packages"
+  if [ "$(id -u)" -ne 0 ]; then
+    command -v sudo >/dev/null 2>&1 || fail "no rights to install them; as root, run: $by_hand"
+    if [ ! -t 0 ]; then
+      sudo -n true 2>/dev/null || fail "no rights to install them; run: sudo $by_hand"
+    fi
+  fi
+  say "installing them with apt-get"
+  lock='-o DPkg::Lock::Timeout=600'
+  # shellcheck disable=SC2086  # lists of words
+  {
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get $lock update -q ||
+      say "apt-get update failed; trying with the package lists that are here"
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get $lock install -y -q \
+      --no-install-recommends $packages || fail "apt-get could not install: $packages"
+  } >&2
+  left=$(missing_packages)
+  [ -z "$left" ] || fail "still missing after installing: $left"
+}
+
+# --- Build and run ---------------------------------------------------------------------------
+
+jobs() { nproc 2>/dev/null || echo 2; }
+
+build() { # build PRESET [cmake arguments]
+  preset=$1
+  shift
+  say "configuring and building ($preset)"
+  cmake --preset "$preset" "$@" >&2
+  cmake --build --preset "$preset" -j "$(jobs)" >&2
+}
+
+usage() {
+  sed -n '2,7s/^# \{0,1\}//p' "$0" >&2
+  exit 2
+}
+
+case "${1:-}" in
+  install-deps)
+    install_deps
+    ;;
+  build)
+    install_deps
+    build release
+    say "built: build/headway"
+    ;;
+  demo)
+    install_deps
+    build release -DHEADWAY_TESTS=OFF
+    exec build/headway compare scenarios/demo.json --vary engine.scheduler=static,orca,vllm-v1
+    ;;
+  test)
+    install_deps
+    build release -DHEADWAY_TESTS=ON -DHEADWAY_HEADER_CHECK=ON
+    ctest --preset release -j "$(jobs)"
+    build asan-ubsan
+    exec ctest --preset asan-ubsan -j "$(jobs)"
+    ;;
+  *)
+    usage
+    ;;
+esac
