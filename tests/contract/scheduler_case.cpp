@@ -40,6 +40,22 @@ void draw_vllm_v1(SchedulerConfig& config, Draw& draw) {
   }
 }
 
+// Engines that reserve for a sequence's whole life, or page.
+void draw_allocator(SchedulerConfig& config, Draw& draw) {
+  static const char* const kAllocators[] = {"", "paged", "reserve-max", "reserve-exact",
+                                            "reserve-pow2"};
+  config.engine.kv_allocator = kAllocators[draw.between(0, 4)];
+}
+
+// The least token budget with which every prompt can be served.
+std::int32_t smallest_budget(const SchedulerConfig& config) {
+  const EngineOptions& engine = config.engine;
+  const bool chunks = engine.scheduler == "sarathi" ||
+                      (engine.scheduler == "vllm-v1" && engine.enable_chunked_prefill);
+  const bool strict = token_budget_rule(engine.scheduler) == TokenBudgetRule::kAlways;
+  return chunks || !strict ? 1 : engine.max_model_len;
+}
+
 Request draw_request(std::uint64_t id, std::int32_t longest, Draw& draw) {
   Request r;
   r.id = id;
@@ -60,6 +76,13 @@ Request draw_request(std::uint64_t id, std::int32_t longest, Draw& draw) {
 
 }  // namespace
 
+TokenBudgetRule token_budget_rule(std::string_view scheduler) {
+  for (const SchedulerEntry& row : scheduler_table()) {
+    if (row.name == scheduler) return row.token_budget;
+  }
+  return TokenBudgetRule::kAlways;
+}
+
 SchedulerCase draw_case(std::string_view scheduler, std::uint64_t seed) {
   Draw draw(seed);
   SchedulerCase c;
@@ -75,10 +98,8 @@ SchedulerCase draw_case(std::string_view scheduler, std::uint64_t seed) {
   config.seed = seed;
   if (scheduler == "vllm-v1") draw_vllm_v1(config, draw);
 
-  // Without chunks a step must be able to take a whole sequence; with them, a few tokens do.
-  const std::int32_t smallest_budget =
-      engine.enable_chunked_prefill && scheduler == "vllm-v1" ? 1 : engine.max_model_len;
-  engine.max_num_batched_tokens = smallest_budget + draw.between(0, 30);
+  if (scheduler == "static" || scheduler == "orca") draw_allocator(config, draw);
+  engine.max_num_batched_tokens = smallest_budget(config) + draw.between(0, 30);
 
   // From the smallest cache that holds one sequence of the longest kind (block 0 is spare).
   const std::int32_t smallest = ceil_div(engine.max_model_len, engine.block_size) + 1;
@@ -113,7 +134,7 @@ std::string describe(const SchedulerCase& c) {
        << e.max_num_batched_tokens << ", seqs " << e.max_num_seqs << ", max_model_len "
        << e.max_model_len << ", caching " << e.enable_prefix_caching << ", chunked "
        << e.enable_chunked_prefill << ", threshold " << e.long_prefill_token_threshold
-       << ", policy " << e.policy << ", async " << e.async_scheduling << ", in flight "
+       << ", allocator '" << e.kv_allocator << "', policy " << e.policy << ", async " << e.async_scheduling << ", in flight "
        << c.config.batches_in_flight << ", speculation '" << c.config.speculation << "' "
        << c.config.num_speculative_tokens << ", serve all " << c.must_serve_all << "\n";
   for (std::size_t i = 0; i < c.requests.size(); ++i) {

@@ -20,6 +20,9 @@ struct SchedulerCase {
   bool must_serve_all = false;           // every request fits: a rejection would be a fault
 };
 
+// What max_num_batched_tokens binds, by the scheduler's row.
+TokenBudgetRule token_budget_rule(std::string_view scheduler);
+
 // Draws a case. Settings that a scheduler would refuse are not drawn for it.
 SchedulerCase draw_case(std::string_view scheduler, std::uint64_t seed);
 

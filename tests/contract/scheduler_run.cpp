@@ -132,13 +132,26 @@ class Run {
              entry.num_tokens, entry.draft_tokens, entry.samples, entry.prefill);
     }
     SIM_CHECK(total == plan.total_tokens);
-    SIM_CHECK(total <= engine.max_num_batched_tokens, "over the token budget");
+    check_token_budget(plan);
     SIM_CHECK(plan.scheduled.size() <= static_cast<std::size_t>(engine.max_num_seqs));
     for (const Sequence* s : plan.preempted) {
       SIM_CHECK(seen.count(s) == 0, "scheduled and preempted in one step");
       SIM_CHECK(s->state == SequenceState::kPreempted || s->state == SequenceState::kSwapped);
       record(s->request->id, 99);
     }
+  }
+
+  // INV-4, as the scheduler's row states it.
+  void check_token_budget(const StepPlan& plan) const {
+    const std::int32_t budget = case_.config.engine.max_num_batched_tokens;
+    if (plan.total_tokens <= budget || rule_ == TokenBudgetRule::kNone) return;
+    SIM_CHECK(rule_ == TokenBudgetRule::kButOnePrompt, "over the token budget");
+    std::int32_t prompts = 0;
+    for (const ScheduledSequence& entry : plan.scheduled) {
+      if (entry.prefill) ++prompts;
+      SIM_CHECK(!entry.prefill || entry.num_tokens > budget, "a short prompt over the budget");
+    }
+    SIM_CHECK(prompts == 1, "over the token budget with more than one prompt");
   }
 
   // INV-1 and INV-2, and that whoever lost its KV holds none.
@@ -226,6 +239,7 @@ class Run {
   }
 
   const SchedulerCase& case_;
+  const TokenBudgetRule rule_ = token_budget_rule(case_.config.engine.scheduler);
   std::unique_ptr<Scheduler> scheduler_;
   RandomStream stream_;
   std::vector<Sequence> sequences_;
