@@ -22,7 +22,8 @@ void check_causality(const RequestRecord& r) {
             detail());
   SimTime sum;
   for (SimTime part : r.split) sum += part;
-  SIM_CHECK(sum == e2el_of(r), "latency parts sum to " + std::to_string(sum.ns()) + ", " + detail());
+  SIM_CHECK(sum == e2el_of(r),
+            "latency parts sum to " + std::to_string(sum.ns()) + ", " + detail());
   SIM_CHECK(r.output_tokens > 0, "a finished request without a token, " + detail());
 }
 

@@ -26,14 +26,14 @@ class LatencyMetrics final : public Observer {
   std::int64_t arrived() const { return arrived_; }
   std::int64_t completed() const { return static_cast<std::int64_t>(ttft_ns_.size()); }
   std::int64_t failed() const { return failed_; }
-  std::int64_t input_tokens() const { return input_tokens_; }    // of completed requests
+  std::int64_t input_tokens() const { return input_tokens_; }  // of completed requests
   std::int64_t output_tokens() const { return output_tokens_; }
   std::int64_t cached_tokens() const { return cached_tokens_; }
   SimTime first_arrival() const { return first_arrival_; }
   SimTime last_arrival() const { return last_arrival_; }
-  SimTime last_finish() const { return last_finish_; }           // of completed requests
+  SimTime last_finish() const { return last_finish_; }  // of completed requests
   double mean_held_ms() const;
-  std::array<double, kLatencyParts> mean_split_ms() const;       // sums to the mean E2EL
+  std::array<double, kLatencyParts> mean_split_ms() const;  // sums to the mean E2EL
 
   Distribution distribution_ms(LatencyMetric metric) const;
   // Any percentile (0 to 100) in milliseconds; 0 when nothing was measured.

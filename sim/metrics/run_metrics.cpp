@@ -61,7 +61,8 @@ RunSummary RunMetrics::result() const {
   s.output_tokens = latency_.output_tokens();
   s.cached_tokens = latency_.cached_tokens();
   s.simulated_s = end_.seconds();
-  const SimTime span = s.completed > 0 ? latency_.last_finish() - latency_.first_arrival() : SimTime();
+  const SimTime span =
+      s.completed > 0 ? latency_.last_finish() - latency_.first_arrival() : SimTime();
   s.duration_s = span.seconds();
   s.arrival_rate = backlog_.arrival_rate();
   s.max_output_tokens_per_s = peaks_.max_output_tokens();
@@ -79,10 +80,10 @@ RunSummary RunMetrics::result() const {
   s.e2el_attainment = slo_.e2el_attainment();
   fill_throughput(s, slo_.good());
   s.engine = utilisation_.result(span);
-  s.verdict = judge(backlog_, {s.completed, s.e2el_ms.mean, part_ms(s, LatencyPart::kQueue),
-                               part_ms(s, LatencyPart::kPreemption), s.engine.preemptions,
-                               s.engine.recomputed_tokens,
-                               s.engine.prefill_tokens + s.engine.decode_tokens});
+  s.verdict = judge(backlog_,
+                    {s.completed, s.e2el_ms.mean, part_ms(s, LatencyPart::kQueue),
+                     part_ms(s, LatencyPart::kPreemption), s.engine.preemptions,
+                     s.engine.recomputed_tokens, s.engine.prefill_tokens + s.engine.decode_tokens});
   return s;
 }
 

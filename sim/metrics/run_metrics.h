@@ -13,11 +13,12 @@ namespace headway {
 
 struct MetricsOptions {
   SloLimits slo;
-  bool keep_requests = false;  // every RequestRecord, in order of finish: sizeof(RequestRecord) = 176 bytes each
+  bool keep_requests =
+      false;  // every RequestRecord, in order of finish: sizeof(RequestRecord) = 176 bytes each
 };
 
-// All the numbers of a run in one observer. Memory: 24 bytes a finished request, 16 bytes a distinct
-// gap between tokens, about 100 bytes a busy second, 4 KiB.
+// All the numbers of a run in one observer. Memory: 24 bytes a finished request, 16 bytes a
+// distinct gap between tokens, about 100 bytes a busy second, 4 KiB.
 class RunMetrics final : public Observer {
  public:
   explicit RunMetrics(MetricsOptions options = {});

@@ -16,27 +16,27 @@ namespace headway {
 struct RunSummary {
   std::int64_t arrived = 0;
   std::int64_t completed = 0;
-  std::int64_t failed = 0;              // rejected or aborted
-  std::int64_t input_tokens = 0;        // prompts of completed requests
-  std::int64_t output_tokens = 0;       // emitted for completed requests
-  std::int64_t cached_tokens = 0;       // of input_tokens, served by the prefix cache
+  std::int64_t failed = 0;         // rejected or aborted
+  std::int64_t input_tokens = 0;   // prompts of completed requests
+  std::int64_t output_tokens = 0;  // emitted for completed requests
+  std::int64_t cached_tokens = 0;  // of input_tokens, served by the prefix cache
 
-  double simulated_s = 0;               // the clock at the end
-  double duration_s = 0;                // first arrival to last finish: the throughput window
-  double arrival_rate = 0;              // per second, first to last arrival; 0 when all at once
-  double request_throughput = 0;        // per second
-  double output_throughput = 0;         // tokens per second
-  double total_token_throughput = 0;    // prompt and output tokens per second
+  double simulated_s = 0;             // the clock at the end
+  double duration_s = 0;              // first arrival to last finish: the throughput window
+  double arrival_rate = 0;            // per second, first to last arrival; 0 when all at once
+  double request_throughput = 0;      // per second
+  double output_throughput = 0;       // tokens per second
+  double total_token_throughput = 0;  // prompt and output tokens per second
   std::int64_t max_output_tokens_per_s = 0;  // fullest one-second bucket from the first arrival
   std::int64_t max_concurrent_requests = 0;  // most requests that touched such a bucket
 
   Distribution ttft_ms, tpot_ms, itl_ms, e2el_ms;
   std::array<double, kLatencyParts> attribution_ms{};  // means; they sum to e2el_ms.mean
-  double mean_held_ms = 0;              // waited for a concurrency limit before being sent
+  double mean_held_ms = 0;  // waited for a concurrency limit before being sent
 
   SloLimits slo;
-  std::optional<double> request_goodput;   // requests per second meeting every limit; unset: no SLO
-  std::optional<double> slo_attainment;    // their share of all requests, failed ones included
+  std::optional<double> request_goodput;  // requests per second meeting every limit; unset: no SLO
+  std::optional<double> slo_attainment;   // their share of all requests, failed ones included
   std::optional<double> ttft_attainment, tpot_attainment, e2el_attainment;
 
   UtilisationSummary engine;

@@ -54,9 +54,15 @@ class SloCounter final : public Observer {
   std::int64_t good() const { return good_; }
   // Share of all requests, failed ones included; unset without that limit (or without requests).
   std::optional<double> attainment() const { return share(limits_.any(), good_); }
-  std::optional<double> ttft_attainment() const { return share(limits_.ttft_ms.has_value(), ttft_); }
-  std::optional<double> tpot_attainment() const { return share(limits_.tpot_ms.has_value(), tpot_); }
-  std::optional<double> e2el_attainment() const { return share(limits_.e2el_ms.has_value(), e2el_); }
+  std::optional<double> ttft_attainment() const {
+    return share(limits_.ttft_ms.has_value(), ttft_);
+  }
+  std::optional<double> tpot_attainment() const {
+    return share(limits_.tpot_ms.has_value(), tpot_);
+  }
+  std::optional<double> e2el_attainment() const {
+    return share(limits_.e2el_ms.has_value(), e2el_);
+  }
 
  private:
   std::optional<double> share(bool wanted, std::int64_t met) const {

@@ -23,7 +23,8 @@ void Utilisation::on_step(const StepRecord& s) {
   }
   SimTime& busy_until = busy_until_[s.replica];
   const SimTime end = s.start + s.duration;
-  const std::int64_t covered = std::max<std::int64_t>(0, (end - std::max(s.start, busy_until)).ns());
+  const std::int64_t covered =
+      std::max<std::int64_t>(0, (end - std::max(s.start, busy_until)).ns());
   busy_until = std::max(busy_until, end);
 
   const auto weight = static_cast<double>(covered);

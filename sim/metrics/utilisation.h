@@ -13,22 +13,22 @@ namespace headway {
 // (pipeline parallelism, async scheduling) each instant counts once, for the step that began first.
 struct UtilisationSummary {
   std::int64_t steps = 0;
-  std::int64_t replicas = 0;            // that ran at least one step
-  double busy_s = 0;                    // summed over replicas
-  double busy_share = 0;                // of replicas x the time from first arrival to last finish
-  double mean_batch = 0;                // sequences a step, while busy
+  std::int64_t replicas = 0;  // that ran at least one step
+  double busy_s = 0;          // summed over replicas
+  double busy_share = 0;      // of replicas x the time from first arrival to last finish
+  double mean_batch = 0;      // sequences a step, while busy
   double mean_step_ms = 0;
-  double mean_running = 0, mean_waiting = 0;  // requests, all replicas, over the whole run
+  double mean_running = 0, mean_waiting = 0;           // requests, all replicas, over the whole run
   std::int64_t prefill_tokens = 0, decode_tokens = 0;  // computed, recomputation included
-  std::int64_t recomputed_tokens = 0;   // of the prefill tokens, lost to preemption before
+  std::int64_t recomputed_tokens = 0;  // of the prefill tokens, lost to preemption before
   std::int64_t preemptions = 0;
-  std::int64_t kv_blocks_total = 0;     // of one replica (the largest)
-  std::int64_t kv_peak_blocks = 0;      // held at once, in the fullest replica
+  std::int64_t kv_blocks_total = 0;  // of one replica (the largest)
+  std::int64_t kv_peak_blocks = 0;   // held at once, in the fullest replica
   double kv_peak_share = 0;
-  double kv_mean_share = 0;             // held, while busy
-  double kv_internal_waste = 0;         // share of held token slots left empty, while busy; 0 if unknown
-  double kv_external_waste = 0;         // free blocks outside the largest free run / free; 0 if paged
-  double gpu_s = 0, host_s = 0;         // inside steps
+  double kv_mean_share = 0;      // held, while busy
+  double kv_internal_waste = 0;  // share of held token slots left empty, while busy; 0 if unknown
+  double kv_external_waste = 0;  // free blocks outside the largest free run / free; 0 if paged
+  double gpu_s = 0, host_s = 0;  // inside steps
   std::array<double, 7> class_share{};     // of gpu_s, by OpClass
   std::array<double, 4> coverage_share{};  // of gpu_s, by Coverage; all zero when gpu_s is
 };
@@ -41,9 +41,9 @@ class Utilisation final : public Observer {
   UtilisationSummary result(SimTime span) const;
 
  private:
-  std::vector<SimTime> busy_until_;     // by replica
+  std::vector<SimTime> busy_until_;  // by replica
   std::vector<bool> seen_;
-  UtilisationSummary sum_;              // counts so far; shares and means are made in result()
+  UtilisationSummary sum_;  // counts so far; shares and means are made in result()
   std::int64_t busy_ns_ = 0, duration_ns_ = 0, gpu_ns_ = 0, host_ns_ = 0;
   // Integrals over busy time, in units x ns.
   double batch_ = 0, running_ = 0, waiting_ = 0, kv_held_ = 0, kv_total_ = 0;
@@ -69,8 +69,8 @@ class SecondPeaks final : public Observer {
 
   bool started_ = false;
   SimTime origin_;
-  std::map<std::int64_t, std::int64_t> tokens_;   // by second
-  std::map<std::int64_t, std::int64_t> change_;   // of requests in flight, by second
+  std::map<std::int64_t, std::int64_t> tokens_;  // by second
+  std::map<std::int64_t, std::int64_t> change_;  // of requests in flight, by second
   std::int64_t current_second_ = -1;
   std::int64_t* current_tokens_ = nullptr;
   std::int64_t max_tokens_ = 0;

@@ -35,7 +35,8 @@ Line weighted_line(const std::vector<double>& x, const std::vector<double>& y,
 }
 
 // 1.4826 x the median absolute residual: the standard deviation, for normal residuals.
-double robust_scatter(const std::vector<double>& x, const std::vector<double>& y, const Line& line) {
+double robust_scatter(const std::vector<double>& x, const std::vector<double>& y,
+                      const Line& line) {
   std::vector<double> away(x.size());
   for (std::size_t i = 0; i < x.size(); ++i) {
     away[i] = std::abs(y[i] - line.intercept - line.slope * x[i]);
@@ -57,7 +58,8 @@ void Backlog::advance(SimTime now) {
   std::int64_t from = (last_ - first_arrival_).ns();
   const std::int64_t to = (now - first_arrival_).ns();
   while (to / width_ns_ >= static_cast<std::int64_t>(kBuckets)) {
-    for (std::size_t i = 0; i < kBuckets / 2; ++i) buckets_[i] = buckets_[2 * i] + buckets_[2 * i + 1];
+    for (std::size_t i = 0; i < kBuckets / 2; ++i)
+      buckets_[i] = buckets_[2 * i] + buckets_[2 * i + 1];
     std::fill(buckets_.begin() + kBuckets / 2, buckets_.end(), 0.0);
     width_ns_ *= 2;
   }

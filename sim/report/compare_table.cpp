@@ -1,13 +1,13 @@
 #include "sim/report/compare_table.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
-
-#include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "sim/core/errors.h"
 #include "sim/report/names.h"
@@ -26,7 +26,8 @@ struct Column {
   std::string_view head, unit;  // two lines in text
   Better better;
   Value (*of)(const RunSummary&);
-  bool hide_zero = false;       // leave the column out when it is 0 in every row
+  bool hide_zero = false;  // leave the column out when it is 0 in every row
+  bool wide = false;       // not in text, which has to fit a terminal
 };
 
 Value if_any(const RunSummary& s, double value) {
@@ -34,11 +35,11 @@ Value if_any(const RunSummary& s, double value) {
 }
 
 constexpr Column kColumns[] = {
-    {"completed", "finished", "requests", Better::kNone,
+    {"completed", "done", "requests", Better::kNone,
      [](const RunSummary& s) { return Value(static_cast<double>(s.completed)); }},
     {"failed", "failed", "requests", Better::kLow,
      [](const RunSummary& s) { return Value(static_cast<double>(s.failed)); }, true},
-    {"request_throughput", "requests", "/s", Better::kHigh,
+    {"request_throughput", "through", "req/s", Better::kHigh,
      [](const RunSummary& s) { return if_any(s, s.request_throughput); }},
     {"request_goodput", "goodput", "req/s", Better::kHigh,
      [](const RunSummary& s) { return s.request_goodput; }},
@@ -53,7 +54,9 @@ constexpr Column kColumns[] = {
     {"p99_ttft_ms", "TTFT", "p99 ms", Better::kLow,
      [](const RunSummary& s) { return if_any(s, s.ttft_ms.p99); }},
     {"mean_tpot_ms", "TPOT", "mean ms", Better::kLow,
-     [](const RunSummary& s) { return s.tpot_ms.count > 0 ? Value(s.tpot_ms.mean) : std::nullopt; }},
+     [](const RunSummary& s) {
+       return s.tpot_ms.count > 0 ? Value(s.tpot_ms.mean) : std::nullopt;
+     }},
     {"p99_tpot_ms", "TPOT", "p99 ms", Better::kLow,
      [](const RunSummary& s) { return s.tpot_ms.count > 0 ? Value(s.tpot_ms.p99) : std::nullopt; }},
     {"p99_itl_ms", "ITL", "p99 ms", Better::kLow,
@@ -63,9 +66,9 @@ constexpr Column kColumns[] = {
     {"p99_e2el_ms", "E2EL", "p99 ms", Better::kLow,
      [](const RunSummary& s) { return if_any(s, s.e2el_ms.p99); }},
     {"mean_batch", "batch", "mean", Better::kNone,
-     [](const RunSummary& s) { return Value(s.engine.mean_batch); }},
+     [](const RunSummary& s) { return Value(s.engine.mean_batch); }, false, true},
     {"kv_peak_percent", "KV peak", "%", Better::kNone,
-     [](const RunSummary& s) { return Value(100 * s.engine.kv_peak_share); }},
+     [](const RunSummary& s) { return Value(100 * s.engine.kv_peak_share); }, false, true},
     {"preemptions", "preempted", "times", Better::kNone,
      [](const RunSummary& s) { return Value(static_cast<double>(s.engine.preemptions)); }, true},
 };
@@ -116,10 +119,11 @@ void mark_best(std::vector<std::vector<Cell>>& cells, std::size_t column, Better
   for (auto& row : cells) row[column].best = row[column].mean == best;
 }
 
-Grid grid_of(const std::vector<CompareRow>& rows) {
+Grid grid_of(const std::vector<CompareRow>& rows, bool wide = true) {
   Grid grid;
   grid.cells.resize(rows.size());
   for (const Column& column : kColumns) {
+    if (column.wide && !wide) continue;
     std::vector<Cell> made;
     bool any = false;
     for (const CompareRow& row : rows) {
@@ -163,13 +167,15 @@ std::string load_text(const CompareRow& row) {
 }
 
 bool replicated(const std::vector<CompareRow>& rows) {
-  return std::any_of(rows.begin(), rows.end(), [](const CompareRow& r) { return r.runs.size() > 1; });
+  return std::any_of(rows.begin(), rows.end(),
+                     [](const CompareRow& r) { return r.runs.size() > 1; });
 }
 
 // Columns on a terminal: bytes less UTF-8 continuation bytes.
 std::size_t width_of(std::string_view text) {
-  return static_cast<std::size_t>(std::count_if(
-      text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+  }));
 }
 
 std::string padded_left(std::string_view text, std::size_t width) {
@@ -191,8 +197,9 @@ std::string explanations(const std::vector<CompareRow>& rows, std::string_view b
 
 }  // namespace
 
-std::string compare_text(const std::vector<CompareRow>& rows, const std::string& title, bool colour) {
-  const Grid grid = grid_of(rows);
+std::string compare_text(const std::vector<CompareRow>& rows, const std::string& title,
+                         bool colour) {
+  const Grid grid = grid_of(rows, false);
   const bool many = replicated(rows);
   std::size_t label_width = 0;
   for (const CompareRow& row : rows) label_width = std::max(label_width, width_of(row.label));
@@ -205,20 +212,20 @@ std::string compare_text(const std::vector<CompareRow>& rows, const std::string&
   std::string head(label_width, ' '), units(label_width, ' '), body;
   std::size_t total = label_width;
   for (std::size_t c = 0; c < grid.columns.size(); ++c) {
-    head += "  " + padded_left(grid.columns[c]->head, width[c]) + " ";
-    units += "  " + padded_left(grid.columns[c]->unit, width[c]) + " ";
-    total += width[c] + 3;
+    head += " " + padded_left(grid.columns[c]->head, width[c]) + " ";
+    units += " " + padded_left(grid.columns[c]->unit, width[c]) + " ";
+    total += width[c] + 2;
   }
-  head += "  verdict";
-  total += 9;
+  head += " verdict";
+  total += 8;
   for (std::size_t r = 0; r < rows.size(); ++r) {
     body += padded_right(rows[r].label, label_width);
     for (std::size_t c = 0; c < grid.columns.size(); ++c) {
       const Cell& cell = grid.cells[r][c];
       const std::string text = padded_left(text_of(cell, many), width[c]) + (cell.best ? "*" : " ");
-      body += "  " + (cell.best && colour ? "\x1b[1;32m" + text + "\x1b[0m" : text);
+      body += " " + (cell.best && colour ? "\x1b[1;32m" + text + "\x1b[0m" : text);
     }
-    body += "  " + load_text(rows[r]) + "\n";
+    body += " " + load_text(rows[r]) + "\n";
   }
   std::string out = title.empty() ? "" : title + "\n";
   out += head + "\n" + units + "\n" + std::string(total, '-') + "\n" + body;
@@ -262,7 +269,8 @@ Json compare_json(const std::vector<CompareRow>& rows, const std::string& title)
       if (rows[r].runs.size() > 1) deviations[tag] = cell.deviation;
       if (cell.best) best.push_back(tag);
     }
-    Json row = {{"label", rows[r].label}, {"replicates", rows[r].runs.size()}, {"metrics", metrics}};
+    Json row = {
+        {"label", rows[r].label}, {"replicates", rows[r].runs.size()}, {"metrics", metrics}};
     if (rows[r].runs.size() > 1) row["std"] = deviations;
     row["best"] = best;
     row["load"] = std::string(load_name(load_of(rows[r])));

@@ -25,7 +25,8 @@ void CsvWriter::integer(std::int64_t value) {
 void CsvWriter::decimal(std::int64_t ns, int digits) {
   separate();
   if (ns < 0) buffer_ += '-';
-  const std::uint64_t size = ns < 0 ? 0 - static_cast<std::uint64_t>(ns) : static_cast<std::uint64_t>(ns);
+  const std::uint64_t size =
+      ns < 0 ? 0 - static_cast<std::uint64_t>(ns) : static_cast<std::uint64_t>(ns);
   std::uint64_t scale = 1;
   for (int i = 0; i < digits; ++i) scale *= 10;
   char text[24];

@@ -16,10 +16,15 @@ inline constexpr std::array<std::string_view, kLatencyParts> kPartTitles = {
     "Queueing", "Own prefill", "Others' prefill", "Decode", "Preemption", "Host"};
 inline constexpr std::array<std::string_view, kCoverageKinds> kCoverageTags = {
     "measured", "interpolated", "extrapolated", "roofline"};
-inline constexpr std::array<std::string_view, kOpClasses> kClassTitles = {
-    "Linear layers", "Prefill attention", "Decode attention", "LM head and sampler",
-    "Elementwise",   "Communication",     "Other"};
-inline constexpr std::array<std::string_view, 3> kLoadNames = {"stable", "backlogged", "overloaded"};
+inline constexpr std::array<std::string_view, kOpClasses> kClassTitles = {"Linear layers",
+                                                                          "Prefill attention",
+                                                                          "Decode attention",
+                                                                          "LM head and sampler",
+                                                                          "Elementwise",
+                                                                          "Communication",
+                                                                          "Other"};
+inline constexpr std::array<std::string_view, 3> kLoadNames = {"stable", "backlogged",
+                                                               "overloaded"};
 
 inline std::string_view load_name(Load load) { return kLoadNames[static_cast<std::size_t>(load)]; }
 

@@ -1,9 +1,9 @@
 #include "sim/report/progress.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string>
-
-#include <fmt/format.h>
 
 namespace headway {
 namespace {

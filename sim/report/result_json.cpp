@@ -4,9 +4,8 @@
 #include <cmath>
 #include <cstddef>
 #include <ctime>
-#include <string_view>
-
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 #include "sim/core/output_file.h"
 #include "sim/report/names.h"
@@ -51,14 +50,15 @@ Json kv_json(const RunSummary& s, const RunInfo& info) {
   Json budget = Json::object();
   for (const auto& [name, bytes] : info.kv_budget_bytes) budget[name] = bytes;
   const double queries = static_cast<double>(info.prefix_queries);
-  return {{"num_gpu_blocks", info.num_gpu_blocks > 0 ? info.num_gpu_blocks : s.engine.kv_blocks_total},
-          {"peak_blocks", s.engine.kv_peak_blocks},
-          {"prefix_hit_rate", queries > 0 ? static_cast<double>(info.prefix_hits) / queries : 0.0},
-          {"budget", budget},
-          {"peak_share", s.engine.kv_peak_share},
-          {"mean_share", s.engine.kv_mean_share},
-          {"internal_waste", s.engine.kv_internal_waste},
-          {"external_waste", s.engine.kv_external_waste}};
+  return {
+      {"num_gpu_blocks", info.num_gpu_blocks > 0 ? info.num_gpu_blocks : s.engine.kv_blocks_total},
+      {"peak_blocks", s.engine.kv_peak_blocks},
+      {"prefix_hit_rate", queries > 0 ? static_cast<double>(info.prefix_hits) / queries : 0.0},
+      {"budget", budget},
+      {"peak_share", s.engine.kv_peak_share},
+      {"mean_share", s.engine.kv_mean_share},
+      {"internal_waste", s.engine.kv_internal_waste},
+      {"external_waste", s.engine.kv_external_waste}};
 }
 
 Json engine_json(const UtilisationSummary& e) {
@@ -164,8 +164,8 @@ Json result_json(const RunSummary& s, const RunInfo& info,
   out["model_id"] = info.model_id;
   out["num_prompts"] = s.arrived;
   out["request_rate"] = rate_of(s, info);
-  out["burstiness"] = info.burstiness && std::isinf(*info.burstiness) ? Json("inf")
-                                                                        : or_null(info.burstiness);
+  out["burstiness"] =
+      info.burstiness && std::isinf(*info.burstiness) ? Json("inf") : or_null(info.burstiness);
   out["max_concurrency"] = info.max_concurrency > 0 ? Json(info.max_concurrency) : Json();
   out["duration"] = s.duration_s;
   out["completed"] = s.completed;

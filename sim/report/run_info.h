@@ -14,24 +14,25 @@ struct RunInfo {
   std::string model_id;
   // The two facts that differ between equal runs; unset = null in the result, so that a caller who
   // wants equal bytes leaves them out.
-  std::optional<std::string> date;     // current_date()
-  std::optional<double> wall_s;        // of the simulation itself
+  std::optional<std::string> date;  // current_date()
+  std::optional<double> wall_s;     // of the simulation itself
 
   std::optional<double> request_rate;  // configured, per second (infinity = all at once); unset = a
                                        // trace: the rate its arrivals had is reported
   std::optional<double> burstiness;
-  std::int64_t max_concurrency = 0;    // 0 = none
+  std::int64_t max_concurrency = 0;  // 0 = none
 
-  std::string version;                 // of the program
-  std::string scenario_json;           // resolved; "" = null
+  std::string version;        // of the program
+  std::string scenario_json;  // resolved; "" = null
   std::uint64_t seed = 0;
   std::string fingerprint;
   std::int64_t events = 0;
-  std::int64_t num_gpu_blocks = 0;     // KV blocks of a replica; 0 = as the steps announced
-  std::uint64_t prefix_queries = 0;    // tokens looked up in / found by the prefix caches, all replicas
+  std::int64_t num_gpu_blocks = 0;  // KV blocks of a replica; 0 = as the steps announced
+  std::uint64_t prefix_queries =
+      0;  // tokens looked up in / found by the prefix caches, all replicas
   std::uint64_t prefix_hits = 0;
   std::vector<std::pair<std::string, std::int64_t>> kv_budget_bytes;  // in order of reading
-  std::string profile_json;            // provenance; "" = null
+  std::string profile_json;                                           // provenance; "" = null
 };
 
 // Now, in local time, as vLLM's benchmark writes it: 20260131-235959.

@@ -1,10 +1,10 @@
 #include "sim/report/terminal_block.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <cstddef>
 #include <string_view>
-
-#include <fmt/format.h>
 
 #include "sim/report/names.h"
 
@@ -55,7 +55,8 @@ double ratio(double part, double whole) { return whole > 0 ? part / whole : 0; }
 std::string latency_section(const RunSummary& s) {
   std::string out = rule("Where the mean latency went");
   for (std::size_t i = 0; i < kLatencyParts; ++i) {
-    out += share_row(kPartTitles[i], s.attribution_ms[i], ratio(s.attribution_ms[i], s.e2el_ms.mean));
+    out +=
+        share_row(kPartTitles[i], s.attribution_ms[i], ratio(s.attribution_ms[i], s.e2el_ms.mean));
   }
   if (s.mean_held_ms > 0) {
     out += fmt::format("{:<24}{:>13.2f} ms\n", "Held back before sending", s.mean_held_ms);
@@ -74,8 +75,8 @@ std::string engine_section(const RunSummary& s, const RunInfo& info) {
                    fmt::format("{:.1f} / {:.1f}", e.mean_running, e.mean_waiting));
   out += percent_row("Busy", e.busy_share);
   out += value_row("KV peak", fmt::format("{} of {} blocks", e.kv_peak_blocks, blocks));
-  out += percent_row("KV peak / of the cache", e.kv_peak_share);
-  out += percent_row("KV mean / of the cache, while busy", e.kv_mean_share);
+  out += percent_row("KV peak, of the cache", e.kv_peak_share);
+  out += percent_row("KV mean, of the cache while busy", e.kv_mean_share);
   if (e.kv_internal_waste > 0) out += percent_row("KV reserved and empty", e.kv_internal_waste);
   if (e.kv_external_waste > 0) out += percent_row("KV free but scattered", e.kv_external_waste);
   if (info.prefix_queries > 0) {
@@ -94,7 +95,7 @@ std::string gpu_section(const UtilisationSummary& e) {
   for (std::size_t i = 0; i < kOpClasses; ++i) {
     if (e.class_share[i] > 0) out += percent_row(kClassTitles[i], e.class_share[i]);
   }
-  out += percent_row("Host time in steps / of step time", ratio(e.host_s, e.host_s + e.gpu_s));
+  out += percent_row("Host time, of step time", ratio(e.host_s, e.host_s + e.gpu_s));
   out += rule("Where GPU times came from");
   for (std::size_t i = 0; i < kCoverageKinds; ++i) {
     std::string title(kCoverageTags[i]);
@@ -123,13 +124,15 @@ std::string storm_sentence(const RunSummary& s) {
   std::string out = fmt::format(" Preemption storm: {} preemptions, {:.2f} a request",
                                 s.engine.preemptions, v.preemptions_per_request);
   if (s.engine.recomputed_tokens > 0) {
-    out += fmt::format(", {:.0f} % of all computed tokens computed again", 100 * v.recomputed_share);
+    out +=
+        fmt::format(", {:.0f} % of all computed tokens computed again", 100 * v.recomputed_share);
   }
   if (v.preemption_share > 0) {
     out += fmt::format(", {:.0f} % of latency lost to it", 100 * v.preemption_share);
   }
-  out += fmt::format("; {} KV blocks a replica (peak {:.0f} %) are too few for the requests admitted.",
-                     s.engine.kv_blocks_total, 100 * s.engine.kv_peak_share);
+  out +=
+      fmt::format("; {} KV blocks a replica (peak {:.0f} %) are too few for the requests admitted.",
+                  s.engine.kv_blocks_total, 100 * s.engine.kv_peak_share);
   return out;
 }
 
@@ -150,7 +153,8 @@ std::string serving_block(const RunSummary& s, const RunInfo& info) {
   block.row("Request throughput (req/s):", s.request_throughput);
   if (s.request_goodput) block.row("Request goodput (req/s):", *s.request_goodput);
   block.row("Output token throughput (tok/s):", s.output_throughput);
-  block.row("Peak output token throughput (tok/s):", static_cast<double>(s.max_output_tokens_per_s));
+  block.row("Peak output token throughput (tok/s):",
+            static_cast<double>(s.max_output_tokens_per_s));
   block.row("Peak concurrent requests:", static_cast<double>(s.max_concurrent_requests));
   block.row("Total token throughput (tok/s):", s.total_token_throughput);
   block.latency("Time to First Token", "TTFT", s.ttft_ms);
@@ -169,11 +173,15 @@ std::string headway_block(const RunSummary& s, const RunInfo& info) {
 std::string verdict_line(const RunSummary& s) {
   const Verdict& v = s.verdict;
   std::string out = fmt::format("Verdict: {}", load_name(v.load));
-  const std::string slope = fmt::format("{:+.3f} req/s over {:.0f} s", v.slope_per_s, v.window_s);
-  const std::string queueing = fmt::format("{:.0f} % of latency is queueing", 100 * v.queueing_share);
+  // Adding zero keeps "-0.000" out.
+  const std::string slope = fmt::format("{:+.3f} req/s over {:.0f} s",
+                                        std::round(v.slope_per_s * 1e3) / 1e3 + 0.0, v.window_s);
+  const std::string queueing =
+      fmt::format("{:.0f} % of latency is queueing", 100 * v.queueing_share);
   if (v.load == Load::kOverloaded) {
-    out += fmt::format(": the backlog grows by {}, {:.0f} % of arrivals; latencies would keep rising.",
-                       slope, 100 * v.growth_share);
+    out +=
+        fmt::format(": the backlog grows by {}, {:.0f} % of arrivals; latencies would keep rising.",
+                    slope, 100 * v.growth_share);
   } else if (v.load == Load::kBacklogged && v.growth_share > 0) {
     out += fmt::format(": the backlog grows by {}, {:.1f} % of arrivals; {}.", slope,
                        100 * v.growth_share, queueing);

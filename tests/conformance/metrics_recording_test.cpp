@@ -1,8 +1,7 @@
 // The recorded metrics of three requests (recordings/metrics), replayed as a run's facts.
 #include <cmath>
-#include <string>
-
 #include <nlohmann/json.hpp>
+#include <string>
 
 #include "sim/core/input_file.h"
 #include "sim/metrics/run_metrics.h"
@@ -15,8 +14,9 @@ namespace {
 using Json = nlohmann::json;
 
 Json recording() {
-  return Json::parse(read_whole_file(std::string(HEADWAY_SOURCE_DIR) +
-                                     "/tests/conformance/recordings/metrics/m01_three_requests.json"));
+  return Json::parse(
+      read_whole_file(std::string(HEADWAY_SOURCE_DIR) +
+                      "/tests/conformance/recordings/metrics/m01_three_requests.json"));
 }
 
 RunMetrics replay(const Json& golden) {

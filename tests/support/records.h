@@ -8,8 +8,9 @@ namespace headway {
 
 // A finished request by its four instants in seconds; the time to the first token is booked as
 // queueing up to `scheduled` and own prefill after it, the rest as decode.
-inline RequestRecord finished(std::uint64_t id, double arrival, double scheduled, double first_token,
-                              double finish, std::int32_t prompt_tokens, std::int32_t output_tokens) {
+inline RequestRecord finished(std::uint64_t id, double arrival, double scheduled,
+                              double first_token, double finish, std::int32_t prompt_tokens,
+                              std::int32_t output_tokens) {
   RequestRecord r;
   r.id = id;
   r.arrival = SimTime::from_seconds(arrival);

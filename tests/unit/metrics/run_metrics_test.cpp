@@ -63,7 +63,7 @@ TEST_CASE("throughputs run from the first arrival to the last finish", "[unit]")
   CHECK(s.failed == 1);
   CHECK(s.duration_s == 5);
   CHECK(s.simulated_s == 16);
-  CHECK(s.arrival_rate == 1);            // two gaps in two seconds
+  CHECK(s.arrival_rate == 1);  // two gaps in two seconds
   CHECK(s.request_throughput == Approx(0.4));
   CHECK(s.output_throughput == 4);
   CHECK(s.total_token_throughput == 84);

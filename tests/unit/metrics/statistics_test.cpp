@@ -15,10 +15,10 @@ TEST_CASE("percentiles interpolate linearly between order statistics", "[unit]")
   // By hand: position = q/100 x (n - 1).
   const std::vector<double> four = {10, 20, 30, 40};
   CHECK(percentile(four, 0) == 10);
-  CHECK(percentile(four, 50) == 25);                  // position 1.5
-  CHECK(percentile(four, 90) == Approx(37));          // 2.7
-  CHECK(percentile(four, 95) == Approx(38.5));        // 2.85
-  CHECK(percentile(four, 99) == Approx(39.7));        // 2.97
+  CHECK(percentile(four, 50) == 25);            // position 1.5
+  CHECK(percentile(four, 90) == Approx(37));    // 2.7
+  CHECK(percentile(four, 95) == Approx(38.5));  // 2.85
+  CHECK(percentile(four, 99) == Approx(39.7));  // 2.97
   CHECK(percentile(four, 100) == 40);
   CHECK(percentile(std::vector<double>{7}, 99) == 7);
   CHECK(percentile(std::vector<double>{1, 2, 4}, 50) == 2);

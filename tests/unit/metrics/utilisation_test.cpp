@@ -89,7 +89,8 @@ TEST_CASE("peaks are over one-second buckets from the first arrival", "[unit]") 
   peaks.on_tokens(1, at(109));
   CHECK(peaks.max_output_tokens() == 7);
 
-  // Requests that never overlap but touch the same second count together, as vLLM's benchmark has it.
+  // Requests that never overlap but touch the same second count together, as vLLM's benchmark has
+  // it.
   peaks.on_finish(finished(0, 100.5, 100.5, 100.6, 100.7, 1, 1));
   peaks.on_finish(finished(1, 100.8, 100.8, 100.9, 101.0, 1, 1));
   peaks.on_finish(finished(2, 103.5, 103.5, 104.0, 104.5, 1, 2));

@@ -71,7 +71,8 @@ TEST_CASE("a flat backlog is stable, from an empty start too", "[unit]") {
   }
 }
 
-TEST_CASE("a backlog that grows at the rate the arrivals exceed the service is overloaded", "[unit]") {
+TEST_CASE("a backlog that grows at the rate the arrivals exceed the service is overloaded",
+          "[unit]") {
   // Arrivals 10/s, served 8/s: the k-th waits for k/8 - k/10; the backlog grows by 2/s.
   const auto latency = [](double arrival) { return 1.0 + arrival * 10 * (1.0 / 8 - 1.0 / 10); };
   const Verdict v = simulate(steady(10, 1000), latency, 0.9).verdict();
@@ -93,14 +94,18 @@ TEST_CASE("slow growth is backlogged, growth beyond the line overloaded", "[unit
 }
 
 TEST_CASE("requests that mostly queue are backlogged without any growth", "[unit]") {
-  const Verdict v = simulate(steady(4, 600), [](double) { return 20.0; }, 0.7).verdict();
+  const Verdict v = simulate(
+                        steady(4, 600), [](double) { return 20.0; }, 0.7)
+                        .verdict();
   CHECK(v.load == Load::kBacklogged);
   CHECK(v.growth_share == 0);
 }
 
 TEST_CASE("all at once has no arrival window and no slope", "[unit]") {
   const std::vector<double> burst(1000, 5.0);
-  const Verdict v = simulate(burst, [](double) { return 30.0; }, 0.8).verdict();
+  const Verdict v = simulate(
+                        burst, [](double) { return 30.0; }, 0.8)
+                        .verdict();
   CHECK_FALSE(v.trend_known);
   CHECK(v.slope_per_s == 0);
   CHECK(v.load == Load::kBacklogged);
@@ -111,8 +116,8 @@ TEST_CASE("a burst that is worked off does not turn the trend", "[unit]") {
   std::vector<double> arrivals = steady(4, 2000);
   for (int i = 0; i < 400; ++i) arrivals.push_back(1700 + 0.01 * i);
   std::sort(arrivals.begin(), arrivals.end());
-  const Verdict v = simulate(arrivals, [](double t) { return t > 1700 && t < 1705 ? 60.0 : 20.0; })
-                        .verdict();
+  const Verdict v =
+      simulate(arrivals, [](double t) { return t > 1700 && t < 1705 ? 60.0 : 20.0; }).verdict();
   CHECK(v.load == Load::kStable);
   CHECK(v.peak_in_system > 400);
 }

@@ -30,7 +30,8 @@ std::vector<std::string> lines_of(const std::string& path) {
   return lines;
 }
 
-TEST_CASE("requests CSV: the contract's columns, exact times, empty cells where undefined", "[unit]") {
+TEST_CASE("requests CSV: the contract's columns, exact times, empty cells where undefined",
+          "[unit]") {
   const Folder folder;
   RequestsCsv csv(folder.file("r.csv"), {500.0, {}, {}});
   RequestRecord r = finished(7, 1.5, 1.625, 1.75, 2.75, 100, 5);
@@ -48,12 +49,14 @@ TEST_CASE("requests CSV: the contract's columns, exact times, empty cells where 
   const auto lines = lines_of(folder.file("r.csv"));
   REQUIRE(lines.size() == 4);
   CHECK(lines[0] ==
-        "request_id,session_id,arrival_s,scheduled_s,first_token_s,finish_s,input_tokens,output_tokens,"
+        "request_id,session_id,arrival_s,scheduled_s,first_token_s,finish_s,input_tokens,output_"
+        "tokens,"
         "cached_tokens,queue_ms,prefill_ms,interference_ms,decode_ms,preemption_ms,host_ms,ttft_ms,"
         "tpot_ms,e2el_ms,max_itl_ms,preemptions,replica,finish_reason,slo_ok");
-  CHECK(lines[1] ==
-        "7,3,1.500000001,1.625000000,1.750000000,2.750000000,100,5,16,124.999999,125.000000,0.000000,"
-        "1000.000000,0.000000,0.000000,249.999999,250.000000,1249.999999,250.000001,1,2,length,true");
+  CHECK(
+      lines[1] ==
+      "7,3,1.500000001,1.625000000,1.750000000,2.750000000,100,5,16,124.999999,125.000000,0.000000,"
+      "1000.000000,0.000000,0.000000,249.999999,250.000000,1249.999999,250.000001,1,2,length,true");
   CHECK(lines[2] ==
         "8,,0.000000000,0.125000000,1.000000000,1.000000000,10,1,0,125.000000,875.000000,0.000000,"
         "0.000000,0.000000,0.000000,1000.000000,,1000.000000,0.000000,0,0,length,false");

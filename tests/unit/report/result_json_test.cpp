@@ -4,10 +4,9 @@
 
 #include <cmath>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
-
-#include <nlohmann/json.hpp>
 
 #include "sim/core/errors.h"
 #include "sim/core/input_file.h"
@@ -45,11 +44,24 @@ RunMetrics small_run(SloLimits slo) {
 
 TEST_CASE("result: vLLM's keys in its order, then ours", "[unit]") {
   const Json out = result_json(small_run({}).result(), {});
-  std::vector<std::string> want = {
-      "date", "backend", "model_id", "num_prompts", "request_rate", "burstiness", "max_concurrency",
-      "duration", "completed", "failed", "total_input_tokens", "total_output_tokens",
-      "request_throughput", "request_goodput", "output_throughput", "total_token_throughput",
-      "max_output_tokens_per_s", "max_concurrent_requests"};
+  std::vector<std::string> want = {"date",
+                                   "backend",
+                                   "model_id",
+                                   "num_prompts",
+                                   "request_rate",
+                                   "burstiness",
+                                   "max_concurrency",
+                                   "duration",
+                                   "completed",
+                                   "failed",
+                                   "total_input_tokens",
+                                   "total_output_tokens",
+                                   "request_throughput",
+                                   "request_goodput",
+                                   "output_throughput",
+                                   "total_token_throughput",
+                                   "max_output_tokens_per_s",
+                                   "max_concurrent_requests"};
   for (const char* metric : {"ttft", "tpot", "itl", "e2el"}) {
     for (const char* statistic : {"mean", "median", "std", "p50", "p90", "p95", "p99"}) {
       want.push_back(std::string(statistic) + "_" + metric + "_ms");
@@ -60,18 +72,21 @@ TEST_CASE("result: vLLM's keys in its order, then ours", "[unit]") {
 
   std::vector<std::string> ours = keys_of(out["headway"]);
   const std::vector<std::string> contract = {
-      "schema_version", "version", "scenario", "seed", "fingerprint", "wall_s", "steps", "events",
-      "simulated_s", "preemptions", "kv", "coverage", "attribution_ms", "slo_attainment", "profile"};
+      "schema_version", "version",        "scenario",    "seed",        "fingerprint", "wall_s",
+      "steps",          "events",         "simulated_s", "preemptions", "kv",          "coverage",
+      "attribution_ms", "slo_attainment", "profile"};
   REQUIRE(ours.size() >= contract.size());
   ours.resize(contract.size());
   CHECK(ours == contract);
   std::vector<std::string> kv = keys_of(out["headway"]["kv"]);
   kv.resize(4);
-  CHECK(kv == std::vector<std::string>{"num_gpu_blocks", "peak_blocks", "prefix_hit_rate", "budget"});
+  CHECK(kv ==
+        std::vector<std::string>{"num_gpu_blocks", "peak_blocks", "prefix_hit_rate", "budget"});
   CHECK(keys_of(out["headway"]["coverage"]) ==
         std::vector<std::string>{"measured", "interpolated", "extrapolated", "roofline"});
-  CHECK(keys_of(out["headway"]["attribution_ms"]) ==
-        std::vector<std::string>{"queue", "prefill", "interference", "decode", "preemption", "host"});
+  CHECK(
+      keys_of(out["headway"]["attribution_ms"]) ==
+      std::vector<std::string>{"queue", "prefill", "interference", "decode", "preemption", "host"});
 }
 
 TEST_CASE("result: nulls where nothing is known, inf as text", "[unit]") {
@@ -146,13 +161,15 @@ TEST_CASE("result: detail is by request id, in seconds, failures included", "[un
 }
 
 TEST_CASE("INV-7: equal runs give equal bytes once date and wall time are left out", "[unit]") {
-  CHECK(result_json(small_run({}).result(), {}).dump() == result_json(small_run({}).result(), {}).dump());
+  CHECK(result_json(small_run({}).result(), {}).dump() ==
+        result_json(small_run({}).result(), {}).dump());
 }
 
 TEST_CASE("result: saved whole, or the user's error", "[unit]") {
   namespace fs = std::filesystem;
   const std::string path =
-      (fs::temp_directory_path() / ("headway-result-" + std::to_string(::getpid()) + ".json")).string();
+      (fs::temp_directory_path() / ("headway-result-" + std::to_string(::getpid()) + ".json"))
+          .string();
   const Json out = result_json(small_run({}).result(), {});
   save_result(path, out);
   CHECK(Json::parse(read_whole_file(path)) == out);

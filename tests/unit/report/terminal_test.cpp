@@ -1,16 +1,16 @@
+#include "sim/report/terminal.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include "sim/report/compare_table.h"
 #include "sim/report/progress.h"
-#include "sim/report/terminal.h"
 #include "sim/report/terminal_block.h"
 #include "tests/support/catch.h"
 #include "tests/support/records.h"
@@ -46,38 +46,37 @@ TEST_CASE("the serving block has vLLM's labels and columns", "[unit]") {
   info.request_rate = 4.0;
   RunSummary s = summary();
   s.request_goodput = 3.5;
-  const std::vector<std::string> want = {
-      "============ Serving Benchmark Result ============",
-      "Successful requests:                     1000      ",
-      "Failed requests:                         1         ",
-      "Maximum request concurrency:             16        ",
-      "Request rate configured (RPS):           4.00      ",
-      "Benchmark duration (s):                  12.35     ",
-      "Total input tokens:                      234567    ",
-      "Total generated tokens:                  0         ",
-      "Request throughput (req/s):              0.00      ",
-      "Request goodput (req/s):                 3.50      ",
-      "Output token throughput (tok/s):         1234.50   ",
-      "Peak output token throughput (tok/s):    0.00      ",
-      "Peak concurrent requests:                0.00      ",
-      "Total token throughput (tok/s):          0.00      ",
-      "---------------Time to First Token----------------",
-      "Mean TTFT (ms):                          50.50     ",
-      "Median TTFT (ms):                        40.00     ",
-      "P99 TTFT (ms):                           100.00    ",
-      "-----Time per Output Token (excl. 1st token)------",
-      "Mean TPOT (ms):                          20.00     ",
-      "Median TPOT (ms):                        20.00     ",
-      "P99 TPOT (ms):                           30.00     ",
-      "---------------Inter-token Latency----------------",
-      "Mean ITL (ms):                           0.00      ",
-      "Median ITL (ms):                         0.00      ",
-      "P99 ITL (ms):                            0.00      ",
-      "----------------End-to-end Latency----------------",
-      "Mean E2EL (ms):                          200.00    ",
-      "Median E2EL (ms):                        0.00      ",
-      "P99 E2EL (ms):                           0.00      ",
-      "=================================================="};
+  const std::vector<std::string> want = {"============ Serving Benchmark Result ============",
+                                         "Successful requests:                     1000      ",
+                                         "Failed requests:                         1         ",
+                                         "Maximum request concurrency:             16        ",
+                                         "Request rate configured (RPS):           4.00      ",
+                                         "Benchmark duration (s):                  12.35     ",
+                                         "Total input tokens:                      234567    ",
+                                         "Total generated tokens:                  0         ",
+                                         "Request throughput (req/s):              0.00      ",
+                                         "Request goodput (req/s):                 3.50      ",
+                                         "Output token throughput (tok/s):         1234.50   ",
+                                         "Peak output token throughput (tok/s):    0.00      ",
+                                         "Peak concurrent requests:                0.00      ",
+                                         "Total token throughput (tok/s):          0.00      ",
+                                         "---------------Time to First Token----------------",
+                                         "Mean TTFT (ms):                          50.50     ",
+                                         "Median TTFT (ms):                        40.00     ",
+                                         "P99 TTFT (ms):                           100.00    ",
+                                         "-----Time per Output Token (excl. 1st token)------",
+                                         "Mean TPOT (ms):                          20.00     ",
+                                         "Median TPOT (ms):                        20.00     ",
+                                         "P99 TPOT (ms):                           30.00     ",
+                                         "---------------Inter-token Latency----------------",
+                                         "Mean ITL (ms):                           0.00      ",
+                                         "Median ITL (ms):                         0.00      ",
+                                         "P99 ITL (ms):                            0.00      ",
+                                         "----------------End-to-end Latency----------------",
+                                         "Mean E2EL (ms):                          200.00    ",
+                                         "Median E2EL (ms):                        0.00      ",
+                                         "P99 E2EL (ms):                           0.00      ",
+                                         "=================================================="};
   CHECK(lines_of(serving_block(s, info)) == want);
   // The rows that depend on the load are left out without it.
   const std::string plain = serving_block(summary(), {});
@@ -132,10 +131,11 @@ TEST_CASE("the verdict line gives slope and cause", "[unit]") {
   s.engine.preemptions = 1500;
   s.engine.recomputed_tokens = 7;
   s.engine.kv_blocks_total = 2588;
-  CHECK_THAT(verdict_line(s), ContainsSubstring("stable") &&
-                                  ContainsSubstring("Preemption storm: 1500 preemptions, 1.50 a request, "
-                                                    "30 % of all computed tokens") &&
-                                  ContainsSubstring("2588 KV blocks"));
+  CHECK_THAT(verdict_line(s),
+             ContainsSubstring("stable") &&
+                 ContainsSubstring("Preemption storm: 1500 preemptions, 1.50 a request, "
+                                   "30 % of all computed tokens") &&
+                 ContainsSubstring("2588 KV blocks"));
 }
 
 std::vector<CompareRow> three_rows() {
@@ -144,7 +144,8 @@ std::vector<CompareRow> three_rows() {
   b.output_throughput = 1000;
   b.verdict.load = Load::kOverloaded;
   c.arrived = c.failed = 5;  // nothing finished
-  return {{"static", {a}, "waits for a batch"}, {"vllm-v1", {b}, ""}, {"broken", {c}, "fits nothing"}};
+  return {
+      {"static", {a}, "waits for a batch"}, {"vllm-v1", {b}, ""}, {"broken", {c}, "fits nothing"}};
 }
 
 TEST_CASE("compare: the best of each column is marked, in its own direction", "[unit]") {
@@ -156,7 +157,7 @@ TEST_CASE("compare: the best of each column is marked, in its own direction", "[
   CHECK_THAT(best(1), ContainsSubstring("\"mean_ttft_ms\""));
   CHECK_THAT(best(1), !ContainsSubstring("output_throughput"));
   CHECK_THAT(best(0), !ContainsSubstring("p99_ttft_ms"));  // equal in both: nobody is best
-  CHECK(best(2) == "[]");                                  // nothing finished: no latencies to win with
+  CHECK(best(2) == "[]");  // nothing finished: no latencies to win with
   CHECK(out["rows"][2]["metrics"]["mean_ttft_ms"].is_null());
   CHECK(out["rows"][0]["metrics"]["mean_ttft_ms"] == 50.5);
   CHECK_FALSE(out["rows"][0]["metrics"].contains("request_goodput"));
@@ -182,11 +183,12 @@ TEST_CASE("compare: text is aligned, marked and explained; colour only on reques
 
 TEST_CASE("compare: markdown", "[unit]") {
   const auto lines = lines_of(compare_markdown(three_rows(), ""));
-  CHECK(lines[0].starts_with("| | finished requests | failed requests | requests /s |"));
+  CHECK(lines[0].starts_with("| | done requests | failed requests | through req/s |"));
   CHECK(lines[0].ends_with("| verdict |"));
   CHECK(lines[1].starts_with("|---|---:|"));
   CHECK_THAT(lines[3], ContainsSubstring("| **25** |"));
-  CHECK(std::count(lines[0].begin(), lines[0].end(), '|') == std::count(lines[4].begin(), lines[4].end(), '|'));
+  CHECK(std::count(lines[0].begin(), lines[0].end(), '|') ==
+        std::count(lines[4].begin(), lines[4].end(), '|'));
   CHECK(lines.back() == "- broken  fits nothing");
 }
 
