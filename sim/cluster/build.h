@@ -1,0 +1,32 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+
+#include "sim/cost/cost_model.h"
+#include "sim/cost/profile.h"
+#include "sim/kv/memory_budget.h"
+#include "sim/metrics/observer.h"
+#include "sim/replica/replica.h"
+#include "sim/scenario/scenario.h"
+
+namespace headway {
+
+// What all replicas of a scenario share, built once: the lowered cost model, the memory budget,
+// the settings with every default resolved.
+struct Blueprint {
+  std::shared_ptr<const CostModel> cost;
+  MemoryBudget budget;
+  SchedulerConfig scheduler;
+  ReplicaConfig replica;
+  HostTerms host;
+  std::string profile_provenance_json;
+};
+
+// InputError when the scenario cannot be built (no such profile, the model does not fit ...).
+Blueprint make_blueprint(const Scenario& scenario);
+std::unique_ptr<Replica> make_replica(const Blueprint& blueprint, std::uint32_t id,
+                                      std::span<Observer* const> observers);
+
+}  // namespace headway

@@ -1,0 +1,236 @@
+#include "sim/cluster/simulation.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "sim/cluster/build.h"
+#include "sim/cluster/events.h"
+#include "sim/core/errors.h"
+#include "sim/core/event_queue.h"
+#include "sim/core/hash.h"
+#include "sim/routing/router.h"
+#include "sim/workload/client.h"
+#include "sim/workload/request_source.h"
+
+namespace headway {
+namespace {
+
+// The loop and all it moves. Small on purpose: one handler an event, no policy in sight.
+class Simulation {
+ public:
+  Simulation(const Scenario& scenario, std::span<Observer* const> observers,
+             const RunOptions& options)
+      : options_(options),
+        observers_(observers.begin(), observers.end()),
+        blueprint_(make_blueprint(scenario)),
+        client_(open(scenario), scenario.workload.max_concurrency),
+        router_(make_router(scenario.cluster.router, scenario.seed)) {
+    for (std::int32_t i = 0; i < scenario.cluster.replicas; ++i) {
+      const auto id = static_cast<std::uint32_t>(i);
+      replicas_.push_back({make_replica(blueprint_, id, observers), 0, SimTime::never()});
+    }
+    loads_.resize(replicas_.size());
+  }
+
+  RunOutcome run() {
+    schedule_send(SimTime());
+    while (!queue_.empty()) {
+      const auto event = queue_.pop();
+      note(event);
+      std::visit([&](const auto& body) { handle(body, event.time); }, event.body);
+      if (options_.check_every_event) check();
+    }
+    return finish();
+  }
+
+ private:
+  using Queue = EventQueue<EventBody>;
+  struct Seat {
+    std::unique_ptr<Replica> replica;
+    std::uint64_t wake_generation;
+    SimTime wake_at;              // of the pending wake event; never = none
+    std::int64_t under_way = 0;   // requests sent to it, still in its host's front end
+  };
+
+  std::unique_ptr<RequestSource> open(const Scenario& scenario) {
+    const auto slash = scenario.file.find_last_of('/');
+    const std::string folder = slash == std::string::npos ? "" : scenario.file.substr(0, slash);
+    auto source = open_workload(scenario.workload, folder, scenario.seed, outcome_.notes);
+    expected_ = source->size_hint();
+    return source;
+  }
+
+  // The client's plans change when a request leaves; the newest send event is the one that counts.
+  void schedule_send(SimTime now) {
+    const std::optional<SimTime> next = client_.next_send();
+    if (!next || (send_pending_ && *next >= send_at_)) return;
+    send_at_ = std::max(*next, now);
+    send_pending_ = true;
+    queue_.push(send_at_, Phase::kArrival, SendEvent{++send_generation_});
+  }
+
+  void handle(const SendEvent& event, SimTime now) {
+    if (event.generation != send_generation_) return;
+    send_pending_ = false;
+    while (client_.next_send().value_or(SimTime::never()) <= now) send(client_.pop(now), now);
+    schedule_send(now);
+    report_progress();
+  }
+
+  void send(Request request, SimTime now) {
+    ++outcome_.requests;
+    for (Observer* o : observers_) o->on_arrival(request.id, now);
+    for (std::size_t i = 0; i < replicas_.size(); ++i) {
+      loads_[i].outstanding = replicas_[i].replica->outstanding() + replicas_[i].under_way;
+    }
+    const auto chosen = static_cast<std::uint32_t>(router_->choose(request, loads_));
+    const SimTime delay = blueprint_.replica.host.per_request;
+    if (delay == SimTime()) {
+      admit(std::move(request), chosen, now);
+      return;
+    }
+    ++replicas_[chosen].under_way;
+    queue_.push(now + delay, Phase::kArrival, AdmitEvent{chosen, put_parcel(std::move(request))});
+  }
+
+  void handle(const AdmitEvent& event, SimTime now) {
+    --replicas_[event.replica].under_way;
+    admit(take_parcel(event.parcel), event.replica, now);
+  }
+
+  void admit(Request request, std::uint32_t replica, SimTime now) {
+    replicas_[replica].replica->submit(std::move(request), now);
+    collect(replica, now);
+    if (replicas_[replica].replica->may_plan()) wake(replica, now);
+  }
+
+  void handle(const StepEndEvent& event, SimTime now) {
+    Replica& replica = *replicas_[event.replica].replica;
+    replica.end_step(now);
+    collect(event.replica, now);
+    wake(event.replica, now);
+  }
+
+  // Plans are made in the wake phase, when all that ended or arrived at this instant is known.
+  void wake(std::uint32_t replica, SimTime at) {
+    Seat& seat = replicas_[replica];
+    if (seat.wake_at <= at) return;
+    seat.wake_at = at;
+    queue_.push(at, Phase::kWake, WakeEvent{replica, ++seat.wake_generation});
+  }
+
+  void handle(const WakeEvent& event, SimTime now) {
+    Seat& seat = replicas_[event.replica];
+    if (event.generation != seat.wake_generation) return;
+    seat.wake_at = SimTime::never();
+    if (!seat.replica->may_plan()) return;
+    seat.replica->start_steps(now, started_);
+    for (SimTime end : started_.step_ends) {
+      queue_.push(end, Phase::kStepEnd, StepEndEvent{event.replica});
+    }
+    if (started_.wake_at != SimTime::never()) wake(event.replica, started_.wake_at);
+    collect(event.replica, now);
+  }
+
+  // Tells the client who has left, which may let it send.
+  void collect(std::uint32_t replica, SimTime now) {
+    replicas_[replica].replica->take_departures(departures_);
+    if (departures_.empty()) return;
+    departed_ += std::ssize(departures_);
+    for (const Departure& d : departures_) client_.on_finish(d.request, d.session, now);
+    schedule_send(now);
+  }
+
+  std::uint32_t put_parcel(Request request) {
+    if (free_parcels_.empty()) {
+      parcels_.push_back(std::move(request));
+      return static_cast<std::uint32_t>(parcels_.size() - 1);
+    }
+    const std::uint32_t index = free_parcels_.back();
+    free_parcels_.pop_back();
+    parcels_[index] = std::move(request);
+    return index;
+  }
+
+  Request take_parcel(std::uint32_t index) {
+    free_parcels_.push_back(index);
+    return std::move(parcels_[index]);
+  }
+
+  void note(const Queue::Event& event) {
+    ++outcome_.events;
+    std::uint64_t h = combine64(outcome_.fingerprint, static_cast<std::uint64_t>(event.time.ns()));
+    h = combine64(h, static_cast<std::uint64_t>(event.phase) * 16 + event.body.index());
+    const std::uint64_t id = std::visit(
+        [](const auto& body) -> std::uint64_t {
+          if constexpr (requires { body.replica; }) return body.replica;
+          else return body.generation;
+        },
+        event.body);
+    outcome_.fingerprint = combine64(h, id);
+  }
+
+  void check() const {
+    std::int64_t inside = 0, under_way = 0;
+    for (const Seat& seat : replicas_) {
+      inside += seat.replica->outstanding();
+      under_way += seat.under_way;
+      seat.replica->scheduler().check_kv();
+    }
+    SIM_CHECK(outcome_.requests == inside + under_way + departed_,
+              "INV-1: arrived = waiting + running + finished + rejected");
+  }
+
+  void report_progress() {
+    if (!options_.progress || expected_ <= 0 || outcome_.requests % 256 != 0) return;
+    options_.progress(static_cast<double>(outcome_.requests) / static_cast<double>(expected_));
+  }
+
+  RunOutcome finish() {
+    SIM_CHECK(client_.drained(), "INV-6: every request was sent");
+    for (const Seat& seat : replicas_) {
+      seat.replica->check_drained();
+      outcome_.steps += seat.replica->steps();
+      outcome_.preemptions += seat.replica->preemptions();
+      const KvUsage kv = seat.replica->scheduler().kv_usage();
+      outcome_.prefix_queries += kv.prefix_queries;
+      outcome_.prefix_hits += kv.prefix_hits;
+    }
+    outcome_.end = queue_.now();
+    outcome_.budget = blueprint_.budget;
+    outcome_.cost_description = blueprint_.cost->describe();
+    outcome_.profile_provenance_json = blueprint_.profile_provenance_json;
+    outcome_.host = blueprint_.host;
+    for (Observer* o : observers_) o->on_end(outcome_.end);
+    return std::move(outcome_);
+  }
+
+  RunOptions options_;
+  std::vector<Observer*> observers_;
+  RunOutcome outcome_;
+  Blueprint blueprint_;
+  std::int64_t expected_ = -1;
+  Client client_;
+  std::unique_ptr<Router> router_;
+  std::vector<Seat> replicas_;
+  std::vector<ReplicaLoad> loads_;
+  Queue queue_;
+  bool send_pending_ = false;
+  SimTime send_at_;
+  std::uint64_t send_generation_ = 0;
+  std::vector<Request> parcels_;
+  std::vector<std::uint32_t> free_parcels_;
+  std::vector<Departure> departures_;
+  std::int64_t departed_ = 0;
+  Replica::Started started_;
+};
+
+}  // namespace
+
+RunOutcome simulate(const Scenario& scenario, std::span<Observer* const> observers,
+                    const RunOptions& options) {
+  return Simulation(scenario, observers, options).run();
+}
+
+}  // namespace headway

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sim/core/sim_time.h"
+#include "sim/cost/profile.h"
+#include "sim/kv/memory_budget.h"
+#include "sim/metrics/observer.h"
+#include "sim/scenario/scenario.h"
+
+namespace headway {
+
+struct RunOptions {
+  bool check_every_event = false;              // INV-1 and INV-2 after every event: slow, for tests
+  std::function<void(double fraction)> progress;  // called now and then; 0..1 of the requests
+};
+
+// What a run was, beside what the observers heard.
+struct RunOutcome {
+  std::uint64_t fingerprint = 0;  // over (time, phase, kind, ids) of every event, in order
+  std::uint64_t events = 0;
+  std::uint64_t steps = 0;
+  std::int64_t requests = 0;      // that arrived
+  std::int64_t preemptions = 0;
+  SimTime end;
+  MemoryBudget budget;            // of one replica
+  std::uint64_t prefix_queries = 0, prefix_hits = 0;  // tokens, all replicas
+  std::string cost_description;
+  std::string profile_provenance_json;  // "" for the roofline
+  HostTerms host;                 // in force
+  std::vector<std::string> notes;
+};
+
+// Replays the scenario's workload through its cluster. Deterministic: the same scenario and seed
+// give the same events (INV-7). Observers are called in simulated-time order.
+RunOutcome simulate(const Scenario& scenario, std::span<Observer* const> observers,
+                    const RunOptions& options = {});
+
+}  // namespace headway

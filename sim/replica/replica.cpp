@@ -1,0 +1,333 @@
+#include "sim/replica/replica.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "sim/core/errors.h"
+
+namespace headway {
+namespace {
+
+const char* reason_text(FinishReason reason) {
+  switch (reason) {
+    case FinishReason::kLength: return "length";
+    case FinishReason::kAborted: return "abort";
+    default: return "stop";
+  }
+}
+
+}  // namespace
+
+Replica::Replica(const ReplicaConfig& config, std::unique_ptr<Scheduler> scheduler,
+                 std::shared_ptr<const CostModel> cost, std::span<Observer* const> observers)
+    : config_(config),
+      scheduler_(std::move(scheduler)),
+      cost_(std::move(cost)),
+      observers_(observers.begin(), observers.end()) {}
+
+std::uint32_t Replica::take_slot() {
+  if (free_slots_.empty()) {
+    slots_.push_back(std::make_unique<Active>());
+    return static_cast<std::uint32_t>(slots_.size() - 1);
+  }
+  const std::uint32_t slot = free_slots_.back();
+  free_slots_.pop_back();
+  *slots_[slot] = Active();
+  return slot;
+}
+
+void Replica::submit(Request request, SimTime now) {
+  ++submitted_;
+  const std::uint32_t slot = take_slot();
+  Active& a = *slots_[slot];
+  a.request = std::move(request);
+  Sequence& s = a.sequence;
+  s.request = &a.request;
+  s.slot = slot;
+  s.order = order_++;
+  s.arrival = now;
+  s.prompt_tokens = a.request.prompt_tokens;
+  s.max_tokens = a.request.max_tokens > 0 ? a.request.max_tokens : a.request.output_tokens;
+  s.output_target = std::min(s.max_tokens, a.request.output_tokens);
+  s.priority = a.request.priority;
+  a.meter.enter(a.request.arrival, now);
+  if (s.prompt_tokens + s.max_tokens > config_.max_model_len) {
+    depart(a, now, true,
+           "prompt " + std::to_string(s.prompt_tokens) + " + output " +
+               std::to_string(s.max_tokens) + " tokens exceed max_model_len " +
+               std::to_string(config_.max_model_len));
+    return;
+  }
+  scheduler_->add(s);
+}
+
+void Replica::start_steps(SimTime now, Started& started) {
+  started.step_ends.clear();
+  started.wake_at = SimTime::never();
+  may_plan_ = false;
+  while (std::ssize(in_flight_) < config_.batches_in_flight) {
+    std::unique_ptr<Step> step;
+    if (spare_steps_.empty()) {
+      step = std::make_unique<Step>();
+    } else {
+      step = std::move(spare_steps_.back());
+      spare_steps_.pop_back();
+    }
+    scheduler_->plan(now, step->plan);
+    admit_plan(*step, now);
+    if (step->plan.empty()) {
+      started.wake_at = step->plan.wake_at;
+      spare_steps_.push_back(std::move(step));
+      break;
+    }
+    price(*step);
+    time_step(*step, now);
+    started.step_ends.push_back(step->end);
+    in_flight_.push_back(std::move(step));
+  }
+  // An idle engine looks again at every arrival; a busy one only when a step has ended.
+  if (in_flight_.empty()) {
+    may_plan_ = true;
+    SIM_CHECK(scheduler_->waiting() + scheduler_->running() == 0 ||
+                  started.wake_at != SimTime::never(),
+              "INV-6: requests wait, nothing runs, and the scheduler plans nothing");
+  }
+}
+
+// What the plan means for the requests in it, before any time passes.
+void Replica::admit_plan(Step& step, SimTime now) {
+  const StepPlan& plan = step.plan;
+  for (const Rejection& rejection : plan.rejected) {
+    depart(active(*rejection.sequence), now, true, rejection.reason);
+  }
+  for (Sequence* victim : plan.preempted) {
+    Active& a = active(*victim);
+    // The scheduler has dropped the progress already; all that was known had been computed but the
+    // newest token, which is the most it can have lost.
+    a.meter.preempted(now, ledger_, victim->known_tokens() - 1);
+    ++preemptions_;
+    for (Observer* o : observers_) o->on_preemption(a.request.id, config_.id, now);
+  }
+  step.prefill_tokens = step.decode_tokens = step.cached_tokens = 0;
+  for (const ScheduledSequence& entry : plan.scheduled) {
+    (entry.prefill ? step.prefill_tokens : step.decode_tokens) += entry.num_tokens;
+    if (entry.kind == ScheduledKind::kRunning) continue;
+    Active& a = active(*entry.sequence);
+    step.cached_tokens += entry.computed_before;
+    if (a.scheduled == SimTime::never()) {
+      a.scheduled = now;
+      a.cached_tokens = entry.computed_before;
+    }
+    a.meter.scheduled(now, ledger_);
+  }
+  const KvUsage kv = scheduler_->kv_usage();
+  step.kv_blocks = kv.held_blocks;
+  step.kv_blocks_total = kv.total_blocks;
+  step.running = scheduler_->running();
+  step.waiting = scheduler_->waiting();
+}
+
+void Replica::price(Step& step) {
+  shape_.clear();
+  for (const ScheduledSequence& entry : step.plan.scheduled) {
+    shape_.tokens += entry.num_tokens;
+    if (entry.samples) shape_.sampled_sequences += 1 + entry.draft_tokens;
+    if (entry.prefill) {
+      shape_.prefill.push_back({entry.num_tokens, entry.computed_before});
+    } else {
+      const std::int32_t kv = entry.computed_before + entry.num_tokens;
+      shape_.decode_sequences += 1;
+      shape_.decode_query_tokens += entry.num_tokens;
+      shape_.decode_kv_tokens += kv;
+      shape_.decode_kv_max = std::max(shape_.decode_kv_max, kv);
+    }
+  }
+  shape_.scheduled_sequences = static_cast<std::int32_t>(step.plan.scheduled.size());
+  step.cost = cost_->price(shape_);
+  const double swap_us = config_.swap_us_per_block *
+                         static_cast<double>(step.plan.swapped_in_blocks + step.plan.swapped_out_blocks);
+  step.cost.gpu_us += swap_us;
+  step.cost.by_class_us[static_cast<std::size_t>(OpClass::kOther)] += swap_us;
+  step.decode_only_us = step.cost.gpu_us;
+  if (!shape_.prefill.empty()) {
+    std::int32_t prefill_samples = 0;
+    for (const ScheduledSequence& e : step.plan.scheduled) prefill_samples += e.prefill && e.samples;
+    shape_.prefill.clear();
+    shape_.tokens = shape_.decode_query_tokens;
+    shape_.sampled_sequences -= prefill_samples;
+    shape_.scheduled_sequences = shape_.decode_sequences;
+    step.decode_only_us = shape_.decode_sequences > 0 ? cost_->price(shape_).gpu_us : 0.0;
+    step.decode_only_us = std::min(step.decode_only_us, step.cost.gpu_us);
+  }
+}
+
+// A pipeline takes the next batch as soon as its first stage is free, and gives results in order.
+void Replica::time_step(Step& step, SimTime now) {
+  const SimTime gpu = SimTime::from_us(step.cost.gpu_us);
+  step.host = config_.host.of_step(std::ssize(step.plan.scheduled));
+  const SimTime duration = gpu + step.host;
+  const SimTime previous_end = in_flight_.empty() ? now : in_flight_.back()->end;
+  if (config_.pipeline_parallel_size > 1) {
+    step.start = in_flight_.empty() ? now : std::max(now, last_start_ + last_stage_);
+    step.end = std::max(step.start + duration, previous_end);
+    last_stage_ = SimTime::from_ns(duration.ns() / config_.pipeline_parallel_size);
+  } else {
+    step.start = std::max(now, previous_end);
+    step.end = step.start + duration;
+  }
+  last_start_ = step.start;
+  step.planned = now;
+}
+
+void Replica::end_step(SimTime now) {
+  SIM_CHECK(!in_flight_.empty(), "a step ends that was not begun");
+  std::unique_ptr<Step> step = std::move(in_flight_.front());
+  in_flight_.pop_front();
+  SIM_CHECK(step->end == now, "steps end in order and on time");
+  ++steps_;
+  advance_ledger(*step, now);
+  update_.clear();
+  scheduler_->complete(step->plan, result_, update_);
+  credit_prefill(*step, now);
+  emit_tokens(update_, now);
+  announce_step(*step);
+  for (Sequence* sequence : update_.finished) {
+    depart(active(*sequence), now, false, reason_text(sequence->finish_reason));
+  }
+  last_step_end_ = now;
+  may_plan_ = true;
+  step->plan.clear();
+  spare_steps_.push_back(std::move(step));
+  check_conservation();
+}
+
+void Replica::advance_ledger(const Step& step, SimTime now) {
+  // With an idle gap before the step, or steps that overlap in a pipeline, the clock has moved by
+  // more or less than the step's duration; what is not GPU time of this step is the host's.
+  const SimTime elapsed = now - ledger_at_;
+  const SimTime gpu = std::min(SimTime::from_us(step.cost.gpu_us), elapsed);
+  SimTime decode = gpu;
+  if (step.decode_only_us < step.cost.gpu_us) {
+    decode = SimTime::from_us(gpu.us() * step.decode_only_us / step.cost.gpu_us);
+  }
+  ledger_.decode += decode;
+  ledger_.interference += gpu - decode;
+  ledger_.host += elapsed - gpu;
+  ledger_at_ = now;
+}
+
+// A prefill chunk's own share of its step: the decode part it rides with, and its part of the rest
+// by tokens. What is left over is other requests' prefill.
+void Replica::credit_prefill(const Step& step, SimTime now) {
+  if (step.prefill_tokens == 0) return;
+  const double rest_us = step.cost.gpu_us - step.decode_only_us;
+  for (const ScheduledSequence& entry : step.plan.scheduled) {
+    // A sequence preempted while this step was in flight has lost the chunk.
+    const bool kept = entry.sequence->state == SequenceState::kRunning || entry.sequence->finished();
+    if (!entry.prefill || !kept) continue;
+    const double share = static_cast<double>(entry.num_tokens) / step.prefill_tokens;
+    Sequence& s = *entry.sequence;
+    active(s).meter.prefilled(now, ledger_, SimTime::from_us(step.decode_only_us + rest_us * share),
+                              entry.computed_before + entry.num_tokens, s.output_tokens > 0);
+  }
+}
+
+void Replica::emit_tokens(const StepUpdate& update, SimTime now) {
+  std::int64_t tokens = 0, usual_gaps = 0, instant_gaps = 0;
+  const SimTime usual = now - last_step_end_;
+  for (const StepUpdate::Emission& emission : update.emitted) {
+    Active& a = active(*emission.sequence);
+    tokens += emission.tokens;
+    instant_gaps += emission.tokens - 1;  // verified drafts come out together
+    const bool first = a.sequence.output_tokens == emission.tokens;
+    if (first) {
+      a.first_token = now;
+    } else {
+      const SimTime gap = now - a.last_token;
+      a.max_itl = std::max(a.max_itl, gap);
+      if (gap == usual) {
+        ++usual_gaps;
+      } else {
+        for (Observer* o : observers_) o->on_token_gaps(gap, 1, now);
+      }
+    }
+    a.last_token = now;
+    const bool back = a.sequence.state == SequenceState::kRunning || a.sequence.finished();
+    a.meter.token(now, ledger_, back);
+  }
+  for (Observer* o : observers_) {
+    if (usual_gaps > 0) o->on_token_gaps(usual, usual_gaps, now);
+    if (instant_gaps > 0) o->on_token_gaps(SimTime(), instant_gaps, now);
+    if (tokens > 0) o->on_tokens(tokens, now);
+  }
+}
+
+void Replica::announce_step(const Step& step) {
+  StepRecord record;
+  record.replica = config_.id;
+  record.step = steps_ - 1;
+  record.start = step.start;
+  record.duration = step.end - step.start;
+  record.batch = static_cast<std::int32_t>(step.plan.scheduled.size());
+  record.prefill_tokens = step.prefill_tokens;
+  record.decode_tokens = step.decode_tokens;
+  record.cached_tokens = step.cached_tokens;
+  record.running = step.running;
+  record.waiting = step.waiting;
+  record.kv_blocks = step.kv_blocks;
+  record.kv_blocks_total = step.kv_blocks_total;
+  record.preempted = static_cast<std::int32_t>(step.plan.preempted.size());
+  record.host = step.host;
+  record.gpu = record.duration - step.host;
+  std::copy(step.cost.by_class_us.begin(), step.cost.by_class_us.end(), record.by_class_us.begin());
+  std::copy(step.cost.coverage_us.begin(), step.cost.coverage_us.end(), record.coverage_us.begin());
+  for (Observer* o : observers_) o->on_step(record);
+}
+
+void Replica::depart(Active& a, SimTime now, bool failed, std::string reason) {
+  const Sequence& s = a.sequence;
+  a.meter.finish(now, ledger_);
+  RequestRecord record;
+  record.id = a.request.id;
+  record.session_id = a.request.session_id;
+  record.arrival = a.request.arrival;
+  record.scheduled = failed && a.scheduled == SimTime::never() ? now : a.scheduled;
+  record.first_token = failed ? now : a.first_token;
+  record.finish = now;
+  record.held = a.request.held;
+  record.prompt_tokens = s.prompt_tokens;
+  record.output_tokens = s.output_tokens;
+  record.cached_tokens = a.cached_tokens;
+  record.preemptions = s.preemptions;
+  record.replica = config_.id;
+  record.max_itl = a.max_itl;
+  record.split = a.meter.split();
+  record.failed = failed;
+  record.finish_reason = std::move(reason);
+  SimTime sum;
+  for (SimTime p : record.split) sum += p;
+  SIM_CHECK(sum == now - record.arrival, "INV-3: the latency parts sum to E2EL");
+  for (Observer* o : observers_) o->on_finish(record);
+  departures_.push_back({a.request.id, a.request.session_id});
+  ++departed_;
+  free_slots_.push_back(s.slot);
+}
+
+void Replica::take_departures(std::vector<Departure>& out) {
+  out.clear();
+  out.swap(departures_);
+}
+
+void Replica::check_conservation() const {
+  SIM_CHECK(submitted_ == departed_ + scheduler_->waiting() + scheduler_->running(),
+            "INV-1: arrived = waiting + running + finished + rejected");
+}
+
+void Replica::check_drained() const {
+  check_conservation();
+  SIM_CHECK(outstanding() == 0 && in_flight_.empty(), "INV-6: every request has left");
+  scheduler_->check_kv();
+  SIM_CHECK(scheduler_->kv_usage().held_blocks == 0, "INV-2: nothing is held at the end");
+}
+
+}  // namespace headway

@@ -1,0 +1,125 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sim/core/sim_time.h"
+#include "sim/cost/cost_model.h"
+#include "sim/metrics/observer.h"
+#include "sim/replica/host_times.h"
+#include "sim/replica/latency_meter.h"
+#include "sim/scheduling/scheduler.h"
+#include "sim/workload/request.h"
+
+namespace headway {
+
+struct ReplicaConfig {
+  std::uint32_t id = 0;
+  std::int32_t max_model_len = 0;          // prompt + output above it is refused, as vLLM's server does
+  std::int32_t batches_in_flight = 1;      // plans outstanding at once: 2 async, pipeline size with PP
+  std::int32_t pipeline_parallel_size = 1;
+  HostTimes host;
+  double swap_us_per_block = 0;            // one KV block over the host link
+};
+
+// A request that left a replica, for whoever sent it.
+struct Departure {
+  std::uint64_t request = 0;
+  std::int64_t session = -1;
+};
+
+// One engine: queues and KV (inside its scheduler), a cost model, steps in flight. The scheduler
+// decides, the replica acts: it prices the plan, lets the time pass, hands the result back and
+// announces what happened. It knows no event queue; the caller turns the instants it returns into
+// events and calls back at exactly those instants.
+class Replica {
+ public:
+  Replica(const ReplicaConfig& config, std::unique_ptr<Scheduler> scheduler,
+          std::shared_ptr<const CostModel> cost, std::span<Observer* const> observers);
+
+  // The request reaches the scheduler's queue now (host time before that has passed).
+  void submit(Request request, SimTime now);
+
+  struct Started {
+    std::vector<SimTime> step_ends;         // one a step begun now, in order
+    SimTime wake_at = SimTime::never();     // look again then, if nothing else happens
+  };
+  // Plans as many steps as may be in flight. REQUIRES: may_plan().
+  void start_steps(SimTime now, Started& started);
+  // True when a plan may be made: nothing in flight, or a step has just ended.
+  bool may_plan() const { return may_plan_; }
+
+  // The oldest step in flight ends now.
+  void end_step(SimTime now);
+
+  // Requests that left since the last call (finished, rejected).
+  void take_departures(std::vector<Departure>& out);
+
+  bool idle() const { return in_flight_.empty(); }
+  std::int64_t outstanding() const { return submitted_ - departed_; }
+  std::uint64_t steps() const { return steps_; }
+  std::int64_t preemptions() const { return preemptions_; }
+  const Scheduler& scheduler() const { return *scheduler_; }
+
+  // INV-1, INV-2; walks everything. For tests and for the end of a run.
+  void check_drained() const;
+
+ private:
+  struct Active {
+    Request request;
+    Sequence sequence;
+    LatencyMeter meter;
+    SimTime scheduled = SimTime::never(), first_token, last_token, max_itl;
+    std::int32_t cached_tokens = 0;
+  };
+  struct Step {
+    StepPlan plan;
+    StepCost cost;
+    double decode_only_us = 0;  // GPU time the step would have taken without its prefill chunks
+    SimTime planned, start, end, host;
+    std::int32_t prefill_tokens = 0, decode_tokens = 0, cached_tokens = 0;
+    std::int64_t running = 0, waiting = 0, kv_blocks = 0, kv_blocks_total = 0;
+  };
+
+  Active& active(const Sequence& sequence) { return *slots_[sequence.slot]; }
+  std::uint32_t take_slot();
+  void admit_plan(Step& step, SimTime now);
+  void price(Step& step);
+  void time_step(Step& step, SimTime now);
+  void advance_ledger(const Step& step, SimTime now);
+  void credit_prefill(const Step& step, SimTime now);
+  void emit_tokens(const StepUpdate& update, SimTime now);
+  void announce_step(const Step& step);
+  void depart(Active& a, SimTime now, bool failed, std::string reason);
+  void check_conservation() const;
+
+  ReplicaConfig config_;
+  std::unique_ptr<Scheduler> scheduler_;
+  std::shared_ptr<const CostModel> cost_;
+  std::vector<Observer*> observers_;
+
+  std::vector<std::unique_ptr<Active>> slots_;
+  std::vector<std::uint32_t> free_slots_;
+  std::deque<std::unique_ptr<Step>> in_flight_;
+  std::vector<std::unique_ptr<Step>> spare_steps_;
+  std::vector<Departure> departures_;
+  StepShape shape_;
+  StepResult result_;
+  StepUpdate update_;
+
+  TimeLedger ledger_;
+  SimTime ledger_at_;       // the ledger has accounted for time up to here
+  SimTime last_start_;
+  SimTime last_stage_;      // how long the last step keeps the first pipeline stage
+  SimTime last_step_end_;
+  bool may_plan_ = true;
+  std::int64_t submitted_ = 0, departed_ = 0, preemptions_ = 0;
+  std::uint64_t steps_ = 0, order_ = 0;
+};
+
+}  // namespace headway
