@@ -19,11 +19,11 @@ namespace {
 // The loop and all it moves. Small on purpose: one handler an event, no policy in sight.
 class Simulation {
  public:
-  Simulation(const Scenario& scenario, std::span<Observer* const> observers,
+  Simulation(const Scenario& scenario, Blueprint blueprint, std::span<Observer* const> observers,
              const RunOptions& options)
       : options_(options),
         observers_(observers.begin(), observers.end()),
-        blueprint_(make_blueprint(scenario)),
+        blueprint_(std::move(blueprint)),
         client_(open(scenario), scenario.workload.max_concurrency),
         router_(make_router(scenario.cluster.router, scenario.seed)) {
     for (std::int32_t i = 0; i < scenario.cluster.replicas; ++i) {
@@ -230,7 +230,12 @@ class Simulation {
 
 RunOutcome simulate(const Scenario& scenario, std::span<Observer* const> observers,
                     const RunOptions& options) {
-  return Simulation(scenario, observers, options).run();
+  return Simulation(scenario, make_blueprint(scenario), observers, options).run();
+}
+
+RunOutcome simulate(const Scenario& scenario, const Blueprint& blueprint,
+                    std::span<Observer* const> observers, const RunOptions& options) {
+  return Simulation(scenario, blueprint, observers, options).run();
 }
 
 }  // namespace headway

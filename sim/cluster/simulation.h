@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/cluster/build.h"
 #include "sim/core/sim_time.h"
 #include "sim/cost/profile.h"
 #include "sim/kv/memory_budget.h"
@@ -40,5 +41,9 @@ struct RunOutcome {
 // give the same events (INV-7). Observers are called in simulated-time order.
 RunOutcome simulate(const Scenario& scenario, std::span<Observer* const> observers,
                     const RunOptions& options = {});
+
+// The same on a blueprint of the caller's (a cost model of its own, a blueprint shared by many runs).
+RunOutcome simulate(const Scenario& scenario, const Blueprint& blueprint,
+                    std::span<Observer* const> observers, const RunOptions& options = {});
 
 }  // namespace headway
