@@ -102,9 +102,7 @@ void Replica::admit_plan(Step& step, SimTime now) {
   }
   for (Sequence* victim : plan.preempted) {
     Active& a = active(*victim);
-    // The scheduler has dropped the progress already; all that was known had been computed but the
-    // newest token, which is the most it can have lost.
-    a.meter.preempted(now, ledger_, victim->known_tokens() - 1);
+    a.meter.preempted(now, ledger_, a.prefilled_tokens);
     ++preemptions_;
     for (Observer* o : observers_) o->on_preemption(a.request.id, config_.id, now);
   }
@@ -227,8 +225,10 @@ void Replica::credit_prefill(const Step& step, SimTime now) {
     if (!entry.prefill || !kept) continue;
     const double share = static_cast<double>(entry.num_tokens) / step.prefill_tokens;
     Sequence& s = *entry.sequence;
-    active(s).meter.prefilled(now, ledger_, SimTime::from_us(step.decode_only_us + rest_us * share),
-                              entry.computed_before + entry.num_tokens, s.output_tokens > 0);
+    Active& a = active(s);
+    a.prefilled_tokens = entry.computed_before + entry.num_tokens;
+    a.meter.prefilled(now, ledger_, SimTime::from_us(step.decode_only_us + rest_us * share),
+                      a.prefilled_tokens, s.output_tokens > 0);
   }
 }
 

@@ -76,6 +76,7 @@ class Replica {
     LatencyMeter meter;
     SimTime scheduled = SimTime::never(), first_token, last_token, max_itl;
     std::int32_t cached_tokens = 0;
+    std::int32_t prefilled_tokens = 0;  // KV at the end of its last prefill chunk
   };
   struct Step {
     StepPlan plan;
