@@ -103,12 +103,17 @@ void Replica::admit_plan(Step& step, SimTime now) {
   for (Sequence* victim : plan.preempted) {
     Active& a = active(*victim);
     a.meter.preempted(now, ledger_, a.prefilled_tokens);
+    a.lost_tokens = std::max(a.lost_tokens, a.prefilled_tokens + a.sequence.output_tokens);
     ++preemptions_;
     for (Observer* o : observers_) o->on_preemption(a.request.id, config_.id, now);
   }
-  step.prefill_tokens = step.decode_tokens = step.cached_tokens = 0;
+  step.prefill_tokens = step.decode_tokens = step.cached_tokens = step.recomputed_tokens = 0;
   for (const ScheduledSequence& entry : plan.scheduled) {
     (entry.prefill ? step.prefill_tokens : step.decode_tokens) += entry.num_tokens;
+    if (entry.prefill && entry.sequence->preemptions > 0) {
+      const std::int32_t lost = active(*entry.sequence).lost_tokens - entry.computed_before;
+      step.recomputed_tokens += std::clamp(lost, 0, entry.num_tokens);
+    }
     if (entry.kind == ScheduledKind::kRunning) continue;
     Active& a = active(*entry.sequence);
     step.cached_tokens += entry.computed_before;
@@ -118,9 +123,7 @@ void Replica::admit_plan(Step& step, SimTime now) {
     }
     a.meter.scheduled(now, ledger_);
   }
-  const KvUsage kv = scheduler_->kv_usage();
-  step.kv_blocks = kv.held_blocks;
-  step.kv_blocks_total = kv.total_blocks;
+  step.kv = scheduler_->kv_usage();
   step.running = scheduler_->running();
   step.waiting = scheduler_->waiting();
 }
@@ -233,12 +236,11 @@ void Replica::credit_prefill(const Step& step, SimTime now) {
 }
 
 void Replica::emit_tokens(const StepUpdate& update, SimTime now) {
-  std::int64_t tokens = 0, usual_gaps = 0, instant_gaps = 0;
+  std::int64_t tokens = 0, usual_gaps = 0;
   const SimTime usual = now - last_step_end_;
   for (const StepUpdate::Emission& emission : update.emitted) {
     Active& a = active(*emission.sequence);
     tokens += emission.tokens;
-    instant_gaps += emission.tokens - 1;  // verified drafts come out together
     const bool first = a.sequence.output_tokens == emission.tokens;
     if (first) {
       a.first_token = now;
@@ -257,7 +259,6 @@ void Replica::emit_tokens(const StepUpdate& update, SimTime now) {
   }
   for (Observer* o : observers_) {
     if (usual_gaps > 0) o->on_token_gaps(usual, usual_gaps, now);
-    if (instant_gaps > 0) o->on_token_gaps(SimTime(), instant_gaps, now);
     if (tokens > 0) o->on_tokens(tokens, now);
   }
 }
@@ -274,8 +275,12 @@ void Replica::announce_step(const Step& step) {
   record.cached_tokens = step.cached_tokens;
   record.running = step.running;
   record.waiting = step.waiting;
-  record.kv_blocks = step.kv_blocks;
-  record.kv_blocks_total = step.kv_blocks_total;
+  record.kv_blocks = step.kv.held_blocks;
+  record.kv_blocks_total = step.kv.total_blocks;
+  record.kv_tokens_reserved = step.kv.held_blocks * step.kv.block_size;
+  record.kv_tokens_stored = step.kv.tokens_stored;
+  record.kv_largest_free_run = step.kv.largest_free_run;
+  record.recomputed_tokens = step.recomputed_tokens;
   record.preempted = static_cast<std::int32_t>(step.plan.preempted.size());
   record.host = step.host;
   record.gpu = record.duration - step.host;

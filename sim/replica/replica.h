@@ -77,14 +77,16 @@ class Replica {
     SimTime scheduled = SimTime::never(), first_token, last_token, max_itl;
     std::int32_t cached_tokens = 0;
     std::int32_t prefilled_tokens = 0;  // KV at the end of its last prefill chunk
+    std::int32_t lost_tokens = 0;       // most KV a preemption has taken from it
   };
   struct Step {
     StepPlan plan;
     StepCost cost;
     double decode_only_us = 0;  // GPU time the step would have taken without its prefill chunks
     SimTime planned, start, end, host;
-    std::int32_t prefill_tokens = 0, decode_tokens = 0, cached_tokens = 0;
-    std::int64_t running = 0, waiting = 0, kv_blocks = 0, kv_blocks_total = 0;
+    std::int32_t prefill_tokens = 0, decode_tokens = 0, cached_tokens = 0, recomputed_tokens = 0;
+    std::int64_t running = 0, waiting = 0;
+    KvUsage kv;
   };
 
   Active& active(const Sequence& sequence) { return *slots_[sequence.slot]; }
