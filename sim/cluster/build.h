@@ -21,6 +21,9 @@ struct Blueprint {
   SchedulerConfig scheduler;
   ReplicaConfig replica;
   HostTerms host;
+  SpeculationOptions speculation;
+  std::shared_ptr<const CostModel> draft_cost;  // one pass of the drafter; null = free or none
+  std::uint64_t seed = 0;
   std::string profile_provenance_json;
 };
 

@@ -193,6 +193,9 @@ class Simulation {
       seat.replica->check_drained();
       outcome_.steps += seat.replica->steps();
       outcome_.preemptions += seat.replica->preemptions();
+      if (seat.replica->speculation() != nullptr) {
+        outcome_.speculation.add(seat.replica->speculation()->stats());
+      }
       const KvUsage kv = seat.replica->scheduler().kv_usage();
       outcome_.prefix_queries += kv.prefix_queries;
       outcome_.prefix_hits += kv.prefix_hits;

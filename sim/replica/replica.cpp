@@ -19,11 +19,13 @@ const char* reason_text(FinishReason reason) {
 }  // namespace
 
 Replica::Replica(const ReplicaConfig& config, std::unique_ptr<Scheduler> scheduler,
-                 std::shared_ptr<const CostModel> cost, std::span<Observer* const> observers)
+                 std::shared_ptr<const CostModel> cost, std::span<Observer* const> observers,
+                 std::unique_ptr<Speculation> speculation)
     : config_(config),
       scheduler_(std::move(scheduler)),
       cost_(std::move(cost)),
-      observers_(observers.begin(), observers.end()) {}
+      observers_(observers.begin(), observers.end()),
+      speculation_(std::move(speculation)) {}
 
 std::uint32_t Replica::take_slot() {
   if (free_slots_.empty()) {
@@ -145,6 +147,14 @@ void Replica::price(Step& step) {
   }
   shape_.scheduled_sequences = static_cast<std::int32_t>(step.plan.scheduled.size());
   step.cost = cost_->price(shape_);
+  if (speculation_) {
+    std::int32_t sampling = 0;
+    for (const ScheduledSequence& entry : step.plan.scheduled) sampling += entry.samples;
+    const double draft_us = speculation_->draft_us(shape_, sampling, draft_shape_);
+    step.cost.gpu_us += draft_us;
+    step.cost.by_class_us[static_cast<std::size_t>(OpClass::kOther)] += draft_us;
+    step.cost.coverage_us[static_cast<std::size_t>(Coverage::kInterpolated)] += draft_us;
+  }
   const double swap_us = config_.swap_us_per_block *
                          static_cast<double>(step.plan.swapped_in_blocks + step.plan.swapped_out_blocks);
   step.cost.gpu_us += swap_us;
@@ -188,7 +198,9 @@ void Replica::end_step(SimTime now) {
   ++steps_;
   advance_ledger(*step, now);
   update_.clear();
+  verify_drafts(*step);
   scheduler_->complete(step->plan, result_, update_);
+  propose_drafts(*step);
   credit_prefill(*step, now);
   emit_tokens(update_, now);
   announce_step(*step);
@@ -232,6 +244,26 @@ void Replica::credit_prefill(const Step& step, SimTime now) {
     a.prefilled_tokens = entry.computed_before + entry.num_tokens;
     a.meter.prefilled(now, ledger_, SimTime::from_us(step.decode_only_us + rest_us * share),
                       a.prefilled_tokens, s.output_tokens > 0);
+  }
+}
+
+void Replica::verify_drafts(const Step& step) {
+  result_.accepted_drafts.clear();
+  if (!speculation_) return;
+  for (const ScheduledSequence& entry : step.plan.scheduled) {
+    const bool verifies = entry.draft_tokens > 0;
+    result_.accepted_drafts.push_back(
+        verifies ? speculation_->accepted(*entry.sequence, entry.draft_tokens) : 0);
+  }
+}
+
+// Drafts follow sampling: a sequence in its first step after prefill already carries some.
+void Replica::propose_drafts(const Step& step) {
+  if (!speculation_ || config_.scheduler_assumes_drafts) return;
+  const auto batch = static_cast<std::int32_t>(step.plan.scheduled.size());
+  for (const StepUpdate::Emission& emission : update_.emitted) {
+    Sequence& s = *emission.sequence;
+    if (s.takes_drafts()) s.draft_tokens = speculation_->proposal(s, batch);
   }
 }
 

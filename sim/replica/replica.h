@@ -13,6 +13,7 @@
 #include "sim/metrics/observer.h"
 #include "sim/replica/host_times.h"
 #include "sim/replica/latency_meter.h"
+#include "sim/replica/speculation.h"
 #include "sim/scheduling/scheduler.h"
 #include "sim/workload/request.h"
 
@@ -23,6 +24,7 @@ struct ReplicaConfig {
   std::int32_t max_model_len = 0;          // prompt + output above it is refused, as vLLM's server does
   std::int32_t batches_in_flight = 1;      // plans outstanding at once: 2 async, pipeline size with PP
   std::int32_t pipeline_parallel_size = 1;
+  bool scheduler_assumes_drafts = false;   // async scheduling: k drafts are taken for granted
   HostTimes host;
   double swap_us_per_block = 0;            // one KV block over the host link
 };
@@ -40,7 +42,8 @@ struct Departure {
 class Replica {
  public:
   Replica(const ReplicaConfig& config, std::unique_ptr<Scheduler> scheduler,
-          std::shared_ptr<const CostModel> cost, std::span<Observer* const> observers);
+          std::shared_ptr<const CostModel> cost, std::span<Observer* const> observers,
+          std::unique_ptr<Speculation> speculation = nullptr);
 
   // The request reaches the scheduler's queue now (host time before that has passed).
   void submit(Request request, SimTime now);
@@ -65,6 +68,7 @@ class Replica {
   std::uint64_t steps() const { return steps_; }
   std::int64_t preemptions() const { return preemptions_; }
   const Scheduler& scheduler() const { return *scheduler_; }
+  const Speculation* speculation() const { return speculation_.get(); }  // null = off
 
   // INV-1, INV-2; walks everything. For tests and for the end of a run.
   void check_drained() const;
@@ -96,6 +100,8 @@ class Replica {
   void time_step(Step& step, SimTime now);
   void advance_ledger(const Step& step, SimTime now);
   void credit_prefill(const Step& step, SimTime now);
+  void verify_drafts(const Step& step);
+  void propose_drafts(const Step& step);
   void emit_tokens(const StepUpdate& update, SimTime now);
   void announce_step(const Step& step);
   void depart(Active& a, SimTime now, bool failed, std::string reason);
@@ -105,13 +111,14 @@ class Replica {
   std::unique_ptr<Scheduler> scheduler_;
   std::shared_ptr<const CostModel> cost_;
   std::vector<Observer*> observers_;
+  std::unique_ptr<Speculation> speculation_;
 
   std::vector<std::unique_ptr<Active>> slots_;
   std::vector<std::uint32_t> free_slots_;
   std::deque<std::unique_ptr<Step>> in_flight_;
   std::vector<std::unique_ptr<Step>> spare_steps_;
   std::vector<Departure> departures_;
-  StepShape shape_;
+  StepShape shape_, draft_shape_;
   StepResult result_;
   StepUpdate update_;
 

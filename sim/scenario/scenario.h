@@ -7,6 +7,7 @@
 
 #include "sim/hardware/gpu_spec.h"
 #include "sim/model/model_spec.h"
+#include "sim/replica/speculation_options.h"
 #include "sim/scheduling/engine_options.h"
 #include "sim/workload/workload_options.h"
 
@@ -21,14 +22,6 @@ struct ParallelOptions {
 
 struct HostOptions {              // unset = the profile's host block; all zero for "roofline"
   std::optional<double> per_step_us, per_request_us, per_sequence_us;
-};
-
-struct SpeculationOptions {
-  std::string method;                         // "" = off | ngram | eagle | mtp | medusa | draft_model
-  std::int32_t num_speculative_tokens = 0;
-  std::vector<double> acceptance;             // one rate (i.i.d.) or an unconditional per-position vector
-  std::string acceptance_preset;              // a named published vector
-  std::string draft_model;                    // catalogue name
 };
 
 struct ClusterOptions {

@@ -1,0 +1,142 @@
+#include "sim/cluster/build.h"
+
+#include <filesystem>
+#include <optional>
+#include <utility>
+
+#include "sim/core/data_files.h"
+#include "sim/core/errors.h"
+#include "sim/cost/make_cost_model.h"
+#include "sim/model/hf_config.h"
+
+namespace headway {
+namespace {
+
+std::optional<Profile> load_profile(const Scenario& s) {
+  if (s.profile == "roofline") return std::nullopt;
+  namespace fs = std::filesystem;
+  const fs::path catalogued = fs::path(data_folder("profiles")) / s.profile;
+  const fs::path folder = fs::exists(catalogued / "profile.json") ? catalogued : fs::path(s.profile);
+  return read_profile(folder.string(), s.profile);
+}
+
+HostTerms host_terms(const Scenario& s, const std::optional<Profile>& profile) {
+  HostTerms host = profile ? profile->host : HostTerms();
+  if (s.host.per_step_us || s.host.per_request_us || s.host.per_sequence_us) host.source = "scenario";
+  host.per_step_us = s.host.per_step_us.value_or(host.per_step_us);
+  host.per_request_us = s.host.per_request_us.value_or(host.per_request_us);
+  host.per_sequence_us = s.host.per_sequence_us.value_or(host.per_sequence_us);
+  return host;
+}
+
+MemoryBudget budget_of(const Scenario& s) {
+  MemoryOptions o;
+  o.precision = s.precision;
+  o.tensor_parallel_size = s.parallel.tensor_parallel_size;
+  o.pipeline_parallel_size = s.parallel.pipeline_parallel_size;
+  o.expert_parallel_size = s.parallel.expert_parallel_size;
+  o.gpu_memory_utilization = s.engine.gpu_memory_utilization;
+  o.max_num_batched_tokens = s.engine.max_num_batched_tokens;
+  o.max_num_seqs = s.engine.max_num_seqs;
+  o.max_model_len = s.engine.max_model_len;
+  o.block_size = s.engine.block_size;
+  o.num_gpu_blocks_override = s.engine.num_gpu_blocks_override;
+  o.kv_cache_memory_bytes = s.engine.kv_cache_memory_bytes;
+  o.enforce_eager = s.engine.enforce_eager;
+  return memory_budget(s.model, s.gpu, o, s.file);
+}
+
+CostOptions cost_options(const Scenario& s, const ModelSpec& model, const Profile* profile) {
+  CostOptions o{.model = model, .gpu = s.gpu, .profile = profile, .precision = s.precision};
+  o.tensor_parallel_size = s.parallel.tensor_parallel_size;
+  o.pipeline_parallel_size = s.parallel.pipeline_parallel_size;
+  o.max_num_batched_tokens = s.engine.max_num_batched_tokens;
+  o.max_num_seqs = s.engine.max_num_seqs;
+  o.max_model_len = s.engine.max_model_len;
+  o.enforce_eager = s.engine.enforce_eager;
+  return o;
+}
+
+// The drafter as a model of its own: a named draft, or one layer of the target (EAGLE and MTP heads
+// are one decoder layer that reads the target's hidden states), or the bare heads of Medusa.
+std::shared_ptr<const CostModel> drafter(const Scenario& s, const Profile* profile) {
+  const SpeculationOptions& o = s.speculation;
+  if (!o.on() || o.method == "ngram") return nullptr;
+  ModelSpec draft = s.model;
+  if (o.method == "draft_model") {
+    const auto slash = s.file.find_last_of('/');
+    const std::string folder = slash == std::string::npos ? "" : s.file.substr(0, slash);
+    draft = load_model(o.draft_model, folder, s.file, "speculation.draft_model");
+  } else {
+    draft.num_hidden_layers = 1;
+  }
+  // Tables of whole layers belong to one model; a different drafter falls back on the roofline.
+  try {
+    return make_cost_model(cost_options(s, draft, profile));
+  } catch (const InputError&) {
+    return make_cost_model(cost_options(s, draft, nullptr));
+  }
+}
+
+SchedulerConfig scheduler_config(const Scenario& s, const MemoryBudget& budget) {
+  SchedulerConfig c;
+  c.engine = s.engine;
+  c.num_blocks = budget.num_gpu_blocks;
+  c.num_cpu_blocks = static_cast<std::int64_t>(s.engine.swap_space_gib * (1 << 30) /
+                                               static_cast<double>(budget.block_bytes));
+  c.seed = s.seed;
+  if (s.slo.ttft_ms) c.slo_ttft_ms = *s.slo.ttft_ms;
+  // Literals: the configuration keeps a view.
+  if (s.speculation.method == "ngram") c.speculation = "ngram";
+  if (s.speculation.method == "eagle" || s.speculation.method == "mtp") c.speculation = "eagle";
+  if (s.speculation.method == "medusa") c.speculation = "medusa";
+  if (s.speculation.method == "draft_model") c.speculation = "draft_model";
+  if (s.speculation.on()) c.num_speculative_tokens = s.speculation.num_speculative_tokens;
+  // vLLM keeps asynchronous scheduling only with EAGLE-type drafters.
+  const bool drafts_sync = s.speculation.on() && c.speculation != "eagle";
+  if (s.engine.async_scheduling && !drafts_sync) c.batches_in_flight = 2;
+  if (drafts_sync) c.engine.async_scheduling = false;
+  c.batches_in_flight = std::max(c.batches_in_flight, s.parallel.pipeline_parallel_size);
+  return c;
+}
+
+}  // namespace
+
+Blueprint make_blueprint(const Scenario& s) {
+  Blueprint b;
+  const std::optional<Profile> profile = load_profile(s);
+  b.budget = budget_of(s);
+  b.host = host_terms(s, profile);
+  if (profile) b.profile_provenance_json = profile->provenance_json;
+  b.cost = make_cost_model(cost_options(s, s.model, profile ? &*profile : nullptr));
+  b.scheduler = scheduler_config(s, b.budget);
+  b.speculation = s.speculation;
+  b.seed = s.seed;
+  b.draft_cost = drafter(s, profile ? &*profile : nullptr);
+  b.replica.max_model_len = s.engine.max_model_len;
+  b.replica.batches_in_flight = b.scheduler.batches_in_flight;
+  b.replica.scheduler_assumes_drafts = b.scheduler.engine.async_scheduling;
+  b.replica.pipeline_parallel_size = s.parallel.pipeline_parallel_size;
+  b.replica.host.per_step = SimTime::from_us(b.host.per_step_us);
+  b.replica.host.per_request = SimTime::from_us(b.host.per_request_us);
+  b.replica.host.per_sequence = SimTime::from_us(b.host.per_sequence_us);
+  if (s.gpu.host_link_bandwidth > 0) {
+    b.replica.swap_us_per_block =
+        static_cast<double>(b.budget.block_bytes) / s.gpu.host_link_bandwidth * 1e6;
+  }
+  return b;
+}
+
+std::unique_ptr<Replica> make_replica(const Blueprint& b, std::uint32_t id,
+                                      std::span<Observer* const> observers) {
+  ReplicaConfig config = b.replica;
+  config.id = id;
+  std::unique_ptr<Speculation> speculation;
+  if (b.speculation.on()) {
+    speculation = std::make_unique<Speculation>(b.speculation, b.seed, b.draft_cost);
+  }
+  return std::make_unique<Replica>(config, make_scheduler(b.scheduler), b.cost, observers,
+                                   std::move(speculation));
+}
+
+}  // namespace headway
