@@ -62,7 +62,9 @@ AccuracyReport profile_accuracy(const Profile& profile, std::size_t max_points) 
 
 std::string format_accuracy(const AccuracyReport& report) {
   std::size_t width = 8;
-  for (const AccuracyRow& row : report) width = std::max(width, row.op.size() + 1 + row.variant.size());
+  for (const AccuracyRow& row : report) {
+    width = std::max(width, row.op.size() + 1 + row.variant.size());
+  }
   char line[512];
   std::snprintf(line, sizeof line, "%-*s  %-8s %7s %9s %9s %9s\n", static_cast<int>(width),
                 "operator", "held out", "points", "median %", "p90 %", "bias %");

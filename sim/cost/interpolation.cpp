@@ -313,7 +313,8 @@ SitePricer OperatorTable::site(const std::vector<double>& site) const {
 
 Priced OperatorTable::without_row(std::size_t row, bool whole_site) const {
   const std::vector<double> key = key_of(*table_, row);
-  const std::vector<double> site(key.begin(), key.begin() + static_cast<std::ptrdiff_t>(site_axes_));
+  const auto site_end = key.begin() + static_cast<std::ptrdiff_t>(site_axes_);
+  const std::vector<double> site(key.begin(), site_end);
   const double* inner = key.data() + site_axes_;
   const std::size_t index = find(site);
   if (whole_site) return build(site, index).at(inner);

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <optional>
 #include <set>
@@ -79,7 +80,7 @@ class LayersPricer final : public StepPricer {
     }
     attention_ = measured_operator(need(profile, "attn_mixed", {})).site({});
     floor_us_ = attention(0, 0, 1, 1).us;
-    if (const ProfileTable* table = profile.find("attn_skew", variant_)) learn_skew(*table);
+    learn_skew(profile);
   }
 
   StepCost linear(std::int32_t tokens) const override {
@@ -207,17 +208,23 @@ class LayersPricer final : public StepPricer {
     return at_mean;
   }
 
-  void learn_skew(const ProfileTable& table) {
+  // Three tables of the same calls: unequal lengths as they are, all at the mean, all at the longest.
+  void learn_skew(const Profile& profile) {
     constexpr double kApart = 1.1;  // the two ends must differ for a share to mean anything
-    for (std::size_t row = 0; row < table.rows(); ++row) {
-      double key[6];
-      for (std::size_t a = 0; a < 6; ++a) key[a] = static_cast<double>(table.key(row, a));
-      const double n = key[0], longs = key[1], chunk = key[2], context = key[3];
-      const double mean = (longs * key[5] + (n - longs) * key[4]) / n;
-      const double low = attention(chunk, context, n, mean).us;
-      const double high = attention(chunk, context, n, key[5]).us;
-      if (high < kApart * low) continue;
-      (chunk > 0 ? with_prefill_ : alone_).add(n, (table.time_us[row] - low) / (high - low));
+    const ProfileTable* tables[3];
+    for (std::size_t i = 0; i < 3; ++i) {
+      Variant variant = variant_;
+      variant["at"] = std::array{"skew", "mean", "max"}[i];
+      tables[i] = profile.find("attn_skew", variant);
+      if (tables[i] == nullptr || tables[i]->keys != tables[0]->keys) return;
+    }
+    for (std::size_t row = 0; row < tables[0]->rows(); ++row) {
+      const double skew = tables[0]->time_us[row], mean = tables[1]->time_us[row];
+      const double most = tables[2]->time_us[row];
+      if (most < kApart * mean) continue;
+      const double sequences = static_cast<double>(tables[0]->key(row, 0));
+      const bool prefill = tables[0]->key(row, 2) > 0;
+      (prefill ? with_prefill_ : alone_).add(sequences, (skew - mean) / (most - mean));
     }
     with_prefill_.finish();
     alone_.finish();

@@ -53,21 +53,29 @@ RankOperators rank_operators(const ModelSpec& model, const Precision& precision,
     ops.experts_per_token = model.num_experts_per_tok;
     ops.expert_ffn = model.moe_intermediate_size;
     split(ops.expert_ffn, tensor_parallel, model.name, "columns of an expert");
-    ops.layer_gemms.push_back({"router", ops.experts, ops.hidden});
+    ops.layer_gemms.push_back({"router", ops.experts, ops.hidden, false});
   } else {
     ops.ffn = split(model.intermediate_size, tensor_parallel, model.name, "columns of the MLP");
     ops.layer_gemms.push_back({"gate_up", 2 * ops.ffn, ops.hidden});
     ops.layer_gemms.push_back({"down", ops.hidden, ops.ffn});
   }
-  ops.lm_head = {"lm_head", ops.vocab, ops.hidden};
+  ops.lm_head = {"lm_head", ops.vocab, ops.hidden, false};
   return ops;
 }
 
+Precision gemm_precision(const GemmSite& site, const Precision& precision) {
+  Precision own = precision;
+  if (!site.quantised && precision.weights != DType::kFp32) {
+    own.weights = own.activations = DType::kBf16;
+  }
+  return own;
+}
+
 Work gemm_work(const GemmSite& site, double m, const Precision& precision) {
+  const Precision own = gemm_precision(site, precision);
   const double n = static_cast<double>(site.n), k = static_cast<double>(site.k);
-  return {2 * m * n * k, n * k * bytes_per_element(precision.weights) +
-                             m * k * bytes_per_element(precision.activations) +
-                             m * n * kHiddenBytes};
+  return {2 * m * n * k, n * k * bytes_per_element(own.weights) +
+                             m * k * bytes_per_element(own.activations) + m * n * kHiddenBytes};
 }
 
 Work experts_work(const RankOperators& ops, double tokens) {

@@ -17,9 +17,12 @@ struct Work {
 
 // One matrix product of a layer on one GPU: [m, k] x [k, n].
 struct GemmSite {
-  std::string name;  // qkv, o, gate_up, down, router
+  std::string name;  // qkv, o, gate_up, down, router, lm_head
   std::int64_t n = 0;
   std::int64_t k = 0;
+  // Router and LM head stay at 16 bits where the other products are quantised, as published
+  // checkpoints have it.
+  bool quantised = true;
 };
 
 // The operators that one GPU runs for a step of a model under tensor parallelism: the widths of
@@ -52,6 +55,8 @@ RankOperators rank_operators(const ModelSpec& model, const Precision& precision,
 // The residual stream and attention inputs stay 16 bits wide also where products run in fp8.
 inline constexpr double kHiddenBytes = 2;
 
+// What the operands of this product are stored as in a model of that precision.
+Precision gemm_precision(const GemmSite& site, const Precision& precision);
 Work gemm_work(const GemmSite& site, double m, const Precision& precision);
 // The three products of the chosen experts for `tokens` tokens. Weights count once per expert that
 // is hit: E (1 - (1 - topk/E)^tokens) of them when routing is uniform.

@@ -57,11 +57,11 @@ class OperatorsPricer final : public StepPricer {
         decode_(site(profile, "attn_decode", attention_variant(ops), head_site(ops))),
         prefill_(site(profile, "attn_prefill", attention_variant(ops), head_site(ops)), decode_,
                  max_kv_tokens) {
-    const Variant gemm{{"weights", table_dtype(ops.precision.weights)},
-                       {"activations", table_dtype(ops.precision.activations)}};
-    const OperatorTable products = measured_operator(need(profile, "gemm", gemm));
-    for (const GemmSite& g : ops.layer_gemms) gemms_.push_back(products.site(widths(g)));
-    lm_head_ = products.site(widths(ops.lm_head));
+    Products products;
+    for (const GemmSite& gemm : ops.layer_gemms) {
+      gemms_.push_back(product(profile, gemm, products));
+    }
+    lm_head_ = product(profile, ops.lm_head, products);
     if (ops.is_moe()) add_experts(profile);
     if (ops.tensor_parallel > 1) add_all_reduce(profile);
   }
@@ -127,8 +127,17 @@ class OperatorsPricer final : public StepPricer {
   static std::vector<double> head_site(const RankOperators& ops) {
     return {static_cast<double>(ops.heads), static_cast<double>(ops.kv_heads)};
   }
-  static std::vector<double> widths(const GemmSite& gemm) {
-    return {static_cast<double>(gemm.n), static_cast<double>(gemm.k)};
+  // Tables of products by variant, so that each is fitted once.
+  using Products = std::map<const ProfileTable*, OperatorTable>;
+  SitePricer product(const Profile& profile, const GemmSite& gemm, Products& products) const {
+    const Precision precision = gemm_precision(gemm, ops_.precision);
+    const ProfileTable& table =
+        need(profile, "gemm",
+             {{"weights", table_dtype(precision.weights)},
+              {"activations", table_dtype(precision.activations)}});
+    auto it = products.find(&table);
+    if (it == products.end()) it = products.emplace(&table, measured_operator(table)).first;
+    return it->second.site({static_cast<double>(gemm.n), static_cast<double>(gemm.k)});
   }
 
   void add_layers(StepCost& cost, OpClass op, Priced one) const {

@@ -16,6 +16,7 @@ class RooflinePricer final : public StepPricer {
   RooflinePricer(const RankOperators& ops, const GpuSpec& gpu, RooflineEfficiency efficiency)
       : ops_(ops),
         gpu_(gpu),
+        compute_(efficiency.compute),
         heads_(attention_widths(ops)),
         peak_(gpu.flops(ops.precision.weights, ops.precision.activations) * efficiency.compute),
         attention_peak_(gpu.flops(DType::kBf16, DType::kBf16) * efficiency.compute),
@@ -28,7 +29,7 @@ class RooflinePricer final : public StepPricer {
     if (tokens <= 0) return cost;
     double gemms = 0;
     for (const GemmSite& site : ops_.layer_gemms) {
-      gemms += roofline_us(gemm_work(site, tokens, ops_.precision), peak_, bandwidth_);
+      gemms += gemm_us(site, tokens);
     }
     if (ops_.is_moe()) gemms += roofline_us(experts_work(ops_, tokens), peak_, bandwidth_);
     const double layer_bytes = layer_elementwise_bytes(ops_, tokens);
@@ -44,9 +45,7 @@ class RooflinePricer final : public StepPricer {
   StepCost lm_head(std::int32_t sequences) const override {
     StepCost cost;
     if (sequences <= 0) return cost;
-    add_cost(cost, OpClass::kLmHead,
-             roofline_us(gemm_work(ops_.lm_head, sequences, ops_.precision), peak_, bandwidth_),
-             kFrom);
+    add_cost(cost, OpClass::kLmHead, gemm_us(ops_.lm_head, sequences), kFrom);
     return cost;
   }
 
@@ -86,8 +85,15 @@ class RooflinePricer final : public StepPricer {
   std::string describe() const override { return "roofline of " + gpu_.name; }
 
  private:
+  double gemm_us(const GemmSite& site, double rows) const {
+    const Precision own = gemm_precision(site, ops_.precision);
+    return roofline_us(gemm_work(site, rows, ops_.precision),
+                       gpu_.flops(own.weights, own.activations) * compute_, bandwidth_);
+  }
+
   RankOperators ops_;
   GpuSpec gpu_;
+  double compute_;
   AttentionWidths heads_;
   double peak_, attention_peak_, bandwidth_;
 };
