@@ -19,9 +19,11 @@ std::string variant_text(const ProfileTable& table) {
 }
 
 double quantile(std::vector<double> values, double share) {
-  const std::size_t at = static_cast<std::size_t>(share * static_cast<double>(values.size() - 1));
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(at), values.end());
-  return values[at];
+  std::sort(values.begin(), values.end());
+  const double place = share * static_cast<double>(values.size() - 1);
+  const std::size_t low = static_cast<std::size_t>(place);
+  const std::size_t high = std::min(low + 1, values.size() - 1);
+  return values[low] + (place - static_cast<double>(low)) * (values[high] - values[low]);
 }
 
 void add_row(AccuracyReport& report, const ProfileTable& table, const char* held_out,

@@ -87,6 +87,7 @@ class Fit {
     }
     used_ = {true, per_flop < std::numeric_limits<double>::max(),
              per_byte < std::numeric_limits<double>::max(), sequences};
+    log_least_ = std::log(least);
     logs_ = {std::log(0.8 * least), std::log(std::max(kTiny * kTiny, per_flop)),
              std::log(std::max(kTiny * kTiny, per_byte)), std::log(0.01 * least)};
   }
@@ -132,6 +133,7 @@ class Fit {
     for (std::size_t p = 0; p < kParameters; ++p) {
       next[p] = logs_[p] + std::clamp(a[p][kParameters] / a[p][p], -1.0, 1.0);
     }
+    next[0] = std::min(next[0], log_least_);  // no measured call is faster than the floor
     return true;
   }
 
@@ -139,6 +141,7 @@ class Fit {
   std::vector<double> log_times_;
   std::array<bool, kParameters> used_{};
   Logs logs_{};
+  double log_least_ = 0;
 };
 
 }  // namespace

@@ -73,18 +73,21 @@ double RatioGrid::coordinate(std::size_t level, double value) const {
 }
 
 RatioGrid::Answer RatioGrid::at(const double* key, std::size_t without) const {
-  return node(0, 0, levels_[0].values.size(), key, without);
+  return node(0, 0, levels_[0].values.size(), {key, without, true});
 }
 
-RatioGrid::Answer RatioGrid::leaf(std::size_t begin, std::size_t end, double value,
-                                  double coordinate, std::size_t without) const {
+RatioGrid::Answer RatioGrid::leaf(std::size_t begin, std::size_t end, const Query& query) const {
   const Level& level = levels_.back();
+  const double value = query.key[levels_.size() - 1];
   const auto first = level.values.begin();
-  const auto usable = [&](std::size_t i) { return skip_[i] == 0 && begin_row_ + i != without; };
+  const auto usable = [&](std::size_t i) {
+    return skip_[i] == 0 && begin_row_ + i != query.without;
+  };
   std::size_t above = static_cast<std::size_t>(
       std::lower_bound(first + static_cast<std::ptrdiff_t>(begin),
                        first + static_cast<std::ptrdiff_t>(end), value) - first);
-  if (above < end && level.values[above] == value && begin_row_ + above != without) {
+  if (above < end && level.values[above] == value && begin_row_ + above != query.without &&
+      (query.exact || usable(above))) {
     return {log_ratios_[above], true, false, begin_row_ + above};
   }
   std::size_t below = above;  // one past the usable point below
@@ -94,35 +97,35 @@ RatioGrid::Answer RatioGrid::leaf(std::size_t begin, std::size_t end, double val
   if (below == begin) return {log_ratios_[above], true, true, kNoRow};
   if (above == end) return {log_ratios_[below - 1], true, true, kNoRow};
   const double low = level.coordinates[below - 1], high = level.coordinates[above];
-  const double share = (coordinate - low) / (high - low);
+  const double share = (coordinate(levels_.size() - 1, value) - low) / (high - low);
   return {log_ratios_[below - 1] + share * (log_ratios_[above] - log_ratios_[below - 1]), true,
           false, kNoRow};
 }
 
-RatioGrid::Answer RatioGrid::child(std::size_t level, std::size_t index, const double* key,
-                                   std::size_t without) const {
-  return node(level + 1, levels_[level].first[index], levels_[level].first[index + 1], key,
-              without);
+RatioGrid::Answer RatioGrid::child(std::size_t level, std::size_t index,
+                                   const Query& query) const {
+  return node(level + 1, levels_[level].first[index], levels_[level].first[index + 1], query);
 }
 
 RatioGrid::Answer RatioGrid::node(std::size_t l, std::size_t begin, std::size_t end,
-                                  const double* key, std::size_t without) const {
-  const double here = coordinate(l, key[l]);
-  if (l + 1 == levels_.size()) return leaf(begin, end, key[l], here, without);
+                                  const Query& query) const {
+  if (l + 1 == levels_.size()) return leaf(begin, end, query);
+  const double value = query.key[l];
   const Level& level = levels_[l];
   const auto first = level.values.begin();
   std::size_t above = static_cast<std::size_t>(
       std::lower_bound(first + static_cast<std::ptrdiff_t>(begin),
-                       first + static_cast<std::ptrdiff_t>(end), key[l]) - first);
+                       first + static_cast<std::ptrdiff_t>(end), value) - first);
   std::size_t below = above;  // one past the bracket below
-  if (above < end && level.values[above] == key[l]) {
-    const Answer exact = child(l, above, key, without);
+  if (above < end && level.values[above] == value) {
+    const Answer exact = child(l, above, query);
     if (exact.any) return exact;
     ++above;
   }
+  const Query between{query.key, query.without, false};
   Answer low, high;
-  while (below > begin && !(low = child(l, below - 1, key, without)).any) --below;
-  while (above < end && !(high = child(l, above, key, without)).any) ++above;
+  while (below > begin && !(low = child(l, below - 1, between)).any) --below;
+  while (above < end && !(high = child(l, above, between)).any) ++above;
   low.row = high.row = kNoRow;
   if (!low.any || !high.any) {
     Answer held = low.any ? low : high;
@@ -130,7 +133,7 @@ RatioGrid::Answer RatioGrid::node(std::size_t l, std::size_t begin, std::size_t 
     return held;
   }
   const double from = level.coordinates[below - 1], to = level.coordinates[above];
-  const double share = (here - from) / (to - from);
+  const double share = (coordinate(l, value) - from) / (to - from);
   if (low.outside != high.outside) {  // a ragged corner
     Answer surviving = low.outside ? high : low;
     surviving.outside = (low.outside ? share : 1 - share) < 0.5;

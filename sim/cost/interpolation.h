@@ -51,11 +51,16 @@ class RatioGrid {
     std::vector<double> coordinates;  // their logs
     std::vector<std::uint32_t> first; // first child in the next level; one more at the end
   };
-  Answer node(std::size_t level, std::size_t begin, std::size_t end, const double* key,
-              std::size_t without) const;
-  Answer leaf(std::size_t begin, std::size_t end, double value, double coordinate,
-              std::size_t without) const;
-  Answer child(std::size_t level, std::size_t index, const double* key, std::size_t without) const;
+  // A question on its way down: `exact` while every axis so far met a measured value, since only
+  // then may an outlier answer.
+  struct Query {
+    const double* key;
+    std::size_t without;
+    bool exact;
+  };
+  Answer node(std::size_t level, std::size_t begin, std::size_t end, const Query& query) const;
+  Answer leaf(std::size_t begin, std::size_t end, const Query& query) const;
+  Answer child(std::size_t level, std::size_t index, const Query& query) const;
   double coordinate(std::size_t level, double value) const;
 
   std::size_t begin_row_;

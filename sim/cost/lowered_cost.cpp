@@ -60,7 +60,7 @@ class KnotBuilder {
         between = probe.from;
       }
     }
-    if (!straight && sum - first >= 8) {
+    if (!straight) {
       const std::int64_t middle = first + (sum - first) / 2;
       refine(middle, at(middle));
       refine(sum, value);
