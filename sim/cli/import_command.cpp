@@ -13,7 +13,10 @@ struct FormatRow {
   const char* name;
   std::vector<Profile> (*read)(const std::string& path, std::FILE* log);
 };
-constexpr std::array<FormatRow, 1> kFormats{{{"aiconfigurator", import_aiconfigurator}}};
+constexpr std::array<FormatRow, 4> kFormats{{{"aiconfigurator", import_aiconfigurator},
+                                             {"llmservingsim", import_llmservingsim},
+                                             {"splitwise", import_splitwise},
+                                             {"vidur", import_vidur}}};
 
 }  // namespace
 

@@ -25,8 +25,9 @@ namespace headway {
 // per_sequence   sequences                                    layer (lm_head, sampler), model, tp
 // attn_mixed     prefill_chunk, kv_prefill, n_decode, kv_decode   model, tp   (one call, mixed
 //                                                  batch; kv_decode of EACH decode sequence)
-// attn_skew      n_decode, n_long, prefill_chunk, kv_prefill, kv_short, kv_long   model, tp   (one
-//                                                  call; n_long of the decode sequences hold kv_long)
+// attn_skew      n_decode, n_long, prefill_chunk, kv_prefill, kv_short, kv_long   model, tp, at
+//                          (one call; n_long of the decode sequences hold kv_long. at: skew = that
+//                          batch; mean, max = all of them at the mean length, at kv_long)
 // iteration      prompt_tokens, output_tokens, batch          model, gpus, phase (prompt | token)
 // host           batch                                        part, model, tp   (CPU time of a step)
 //

@@ -16,9 +16,8 @@
 
 #include "sim/core/errors.h"
 #include "sim/cost/import/csv_columns.h"
+#include "sim/cost/import/import_support.h"
 #include "sim/cost/import/importers.h"
-#include "sim/cost/import/outliers.h"
-#include "sim/cost/import/table_builder.h"
 
 namespace headway {
 namespace fs = std::filesystem;
@@ -30,24 +29,6 @@ constexpr std::int64_t kMessageElementBytes = 2;
 constexpr const char* kGraph = "CUDA-graph replay, mean of at least 6, no cache flush";
 
 using Variant = std::map<std::string, std::string>;
-
-// Builders by the name of the table's file, in the order in which the profile lists them.
-class Builders {
- public:
-  TableBuilder& get(const std::string& op, const Variant& variant, const std::string& file,
-                    const std::string& method) {
-    const auto it = index_.find(file);
-    if (it != index_.end()) return builders_[it->second];
-    index_[file] = builders_.size();
-    builders_.emplace_back(op, variant, file, method);
-    return builders_.back();
-  }
-  const std::vector<TableBuilder>& all() const { return builders_; }
-
- private:
-  std::map<std::string, std::size_t> index_;
-  std::vector<TableBuilder> builders_;
-};
 
 // Their type names that we keep, in ours; fp8 says how it is scaled.
 struct WeightType {
@@ -250,20 +231,8 @@ Profile import_engine(const fs::path& engine, std::FILE* log) {
   Profile profile;
   profile.gpu = gpu_name(engine.parent_path().filename().string());
   profile.name = profile.gpu + "/" + engine.filename().string();
-  int outliers = 0;
-  std::size_t rows = 0;
-  for (const TableBuilder& builder : builders.all()) {
-    profile.tables.push_back(builder.build());
-    ProfileTable& table = profile.tables.back();
-    rows += table.rows();
-    const int found = flag_outliers(table);
-    outliers += found;
-    if (log != nullptr && found > 0) {
-      std::fprintf(log, "  %s: %d outliers flagged\n", table.file.c_str(), found);
-    }
-  }
+  const int outliers = builders.build_into(profile, true, log);
   profile.provenance_json = provenance(engine, nccl.filename().string(), outliers);
-  if (log != nullptr) std::fprintf(log, "%s: %zu rows\n", profile.name.c_str(), rows);
   return profile;
 }
 
