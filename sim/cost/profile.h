@@ -12,29 +12,33 @@ namespace headway {
 // Rows are keyed by whole numbers (none negative) along named axes. Times are of ONE call, in
 // microseconds.
 //
-// op             axes (in this order)                         variant keys
-// gemm           n, k, m                                      weights, activations (dtype names)
-// attn_prefill   heads, kv_heads, batch, new_tokens           kv, head_dim, window   (from empty history)
-// attn_decode    heads, kv_heads, batch, kv_tokens            kv, head_dim, window   (KV length of EACH
-//                                                              sequence, the new token included)
-// moe            hidden, inter, topk, experts, tp, ep, tokens  weights, distribution
-// all_reduce     gpus, bytes                                  impl (custom-graph | custom-eager | nccl)
-// all_gather, reduce_scatter, all_to_all, send_recv   gpus, bytes   impl
-// layer          tokens                                       layer (qkv_proj, o_proj, ...), model, tp
-// layer_experts  tokens, experts                              layer (moe), model, tp  (experts hit)
-// per_sequence   sequences                                    layer (lm_head, sampler), model, tp
-// attn_mixed     prefill_chunk, kv_prefill, n_decode, kv_decode   model, tp   (one call, mixed
-//                                                  batch; kv_decode of EACH decode sequence)
-// attn_skew      n_decode, n_long, prefill_chunk, kv_prefill, kv_short, kv_long   model, tp, at
-//                          (one call; n_long of the decode sequences hold kv_long. at: skew = that
-//                          batch; mean, max = all of them at the mean length, at kv_long)
-// iteration      prompt_tokens, output_tokens, batch          model, gpus, phase (prompt | token)
-// host           batch                                        part, model, tp   (CPU time of a step)
+// op                 axes, in this order                      variant keys
+// gemm               n, k, m                                  weights, activations [, scaling]
+// attn_prefill       heads, kv_heads, batch, new_tokens       kv, head_dim, window
+// attn_decode        heads, kv_heads, batch, kv_tokens        kv, head_dim, window
+// moe                hidden, inter, topk, experts, tp, ep, tokens
+//                                                             weights, distribution [, scaling]
+// all_reduce, all_gather, reduce_scatter, all_to_all, send_recv
+//                    gpus, bytes                              impl
+// layer              tokens                                   layer, model, tp
+// layer_experts      tokens, experts                          layer, model, tp
+// per_sequence       sequences                                layer, model, tp
+// attn_mixed         prefill_chunk, kv_prefill, n_decode, kv_decode   model, tp
+// attn_skew          n_decode, n_long, prefill_chunk, kv_prefill, kv_short, kv_long   model, tp, at
+// iteration          prompt_tokens, output_tokens, batch      model, gpus, phase (prompt | token)
+// host               batch                                    part, model, tp
 //
-// Variant values are dtype names (core/dtype.h) or words; all_reduce "impl" is custom-graph (the
-// engine's own kernel, replayed in a CUDA graph), custom-eager or nccl. An fp8 gemm also says
-// "scaling": tensor (the first table found) or block (128x128 blocks). A gemm key is the rank-local
-// n (output features), k (input features) and m (tokens). Bytes are the whole buffer's.
+// gemm: n output features, k input features (rank-local), m tokens. attn_prefill: from an empty
+// history. attn_decode: kv_tokens of EACH sequence, the new token included. moe: the distribution
+// of tokens over experts. Collectives: bytes of the whole buffer; impl custom-graph (the engine's
+// own kernel, replayed in a CUDA graph), custom-eager or nccl. layer: qkv_proj, o_proj, ...; its
+// `experts` are those that the tokens hit. per_sequence: lm_head, sampler. attn_mixed: ONE call for
+// a mixed batch; kv_decode of EACH decode sequence. attn_skew: one call in which n_long of the decode
+// sequences hold kv_long tokens; at = skew is that batch, mean and max are the batches of equal
+// lengths, the mean and kv_long. iteration: whole engine steps. host: CPU time of a step.
+//
+// Variant values are dtype names (core/dtype.h) or words. fp8 weights also say "scaling": tensor
+// (listed first, so it is found when the scaling is not asked for) or block (128x128 blocks).
 struct ProfileTable {
   std::string op;
   std::map<std::string, std::string> variant;  // never interpolated across
@@ -47,20 +51,22 @@ struct ProfileTable {
   std::string method;               // how it was timed: "cuda-graph replay, mean of 6"
 
   std::size_t rows() const { return time_us.size(); }
-  std::int64_t key(std::size_t row, std::size_t axis) const { return keys[row * axes.size() + axis]; }
+  std::int64_t key(std::size_t row, std::size_t axis) const {
+    return keys[row * axes.size() + axis];
+  }
 };
 
 // Host time that an engine adds to its kernels; fitted once (README says on what) and frozen.
 struct HostTerms {
   double per_step_us = 0;
-  double per_request_us = 0;   // once a request, before it can be scheduled; does not occupy the engine
+  double per_request_us = 0;   // once a request, before it can be scheduled; the engine is free
   double per_sequence_us = 0;  // per scheduled sequence and step
   std::string source;          // what it was fitted on
 };
 
-// One folder under profiles/: profile.json ("headway-profile/1") beside one CSV (gzip) a table, whose
-// columns are the axes, time_us, then where needed low_us and high_us (empty = time_us) and flags
-// (empty = 0). profile.json lists each table's op, variant, axes, file, rows, method and a hash of
+// One folder under profiles/: profile.json ("headway-profile/1") beside one CSV (gzip) a table,
+// whose columns are the axes, time_us, then where needed low_us and high_us (empty = time_us) and
+// flags (empty = 0). profile.json lists each table's op, variant, axes, file, rows, method and a hash of
 // its text; a content hash over the tables names the data, whatever is edited in the host block.
 //
 // The measured tables of one GPU under one engine, with provenance.
@@ -68,8 +74,9 @@ struct Profile {
   std::string name;      // "h100-sxm/vllm-0.24.0"
   std::string folder;    // where it was read
   std::string gpu;       // catalogue name of the GPU it was measured on
-  std::string provenance_json;  // the provenance object as text: source, commit, licence, device, engine,
-                                // version, driver, clocks, date, method, measured_by
+  // The provenance object as text: source, commit, licence, device, engine, versions, clocks, date,
+  // method, measured_by, what was kept.
+  std::string provenance_json;
   HostTerms host;
   std::vector<ProfileTable> tables;
 

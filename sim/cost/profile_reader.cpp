@@ -65,9 +65,8 @@ void check_schema(const Node& root) {
     const char* begin = schema.data() + kProfileSchema.size();
     std::from_chars(begin, schema.data() + schema.size(), major);
   }
-  root.at("schema").fail((major > kProfileSchemaMajor ? "a newer profile, " : "") + ("\"" + schema) +
-                             "\"",
-                         "\"" + known + "\"");
+  const std::string newer = major > kProfileSchemaMajor ? "a newer profile, " : "";
+  root.at("schema").fail(newer + "\"" + schema + "\"", "\"" + known + "\"");
 }
 
 HostTerms read_host(const Node& node) {
@@ -91,7 +90,9 @@ TableEntry read_entry(const Node& node) {
   if (axes.empty()) node.at("op").fail("\"" + t.op + "\"", one_of(t.op, profile_ops()));
   const Node variant = node.at("variant");
   if (!variant.json.is_object()) variant.fail(variant.json.type_name(), "an object");
-  for (const auto& item : variant.json.items()) t.variant[item.key()] = variant.at(item.key()).text();
+  for (const auto& item : variant.json.items()) {
+    t.variant[item.key()] = variant.at(item.key()).text();
+  }
   const Node listed = node.at("axes");
   if (listed.json != Json(axes)) listed.fail(listed.json.dump(), Json(axes).dump());
   t.axes = axes;
@@ -133,7 +134,8 @@ class TableReader {
 
  private:
   [[noreturn]] void fail(const std::string& found, const std::string& expected) const {
-    throw InputError({lines_.path(), "line " + std::to_string(lines_.line_number()), found, expected});
+    throw InputError(
+        {lines_.path(), "line " + std::to_string(lines_.line_number()), found, expected});
   }
 
   void read_header(std::string_view line) {
@@ -202,7 +204,9 @@ class TableReader {
     const bool also_empty = rest_.empty() || rest_.starts_with(",");
     if (empty != also_empty) fail("half a noise band", "both low_us and high_us, or neither");
     const double high = also_empty ? (cell(), mean) : time("high_us");
-    if (low > mean || high < mean) fail("a noise band off its mean", "low_us <= time_us <= high_us");
+    if (low > mean || high < mean) {
+      fail("a noise band off its mean", "low_us <= time_us <= high_us");
+    }
     t_.low_us.push_back(low);
     t_.high_us.push_back(high);
   }

@@ -16,7 +16,8 @@ CsvColumns::CsvColumns(const std::string& path) : lines_(path) {
 }
 
 void CsvColumns::fail(const std::string& found, const std::string& expected) const {
-  throw InputError({lines_.path(), "line " + std::to_string(lines_.line_number()), found, expected});
+  throw InputError(
+      {lines_.path(), "line " + std::to_string(lines_.line_number()), found, expected});
 }
 
 void CsvColumns::split(std::string_view line) {
@@ -42,9 +43,8 @@ int CsvColumns::column(const std::string& name) const {
   const int found = optional_column(name);
   if (found >= 0) return found;
   const std::string close = nearest(name, names_);
-  throw InputError({lines_.path(), "line 1",
-                    "no column \"" + name + "\"" + (close.empty() ? "" : " (but \"" + close + "\")"),
-                    "that column"});
+  const std::string hint = close.empty() ? "" : " (but \"" + close + "\")";
+  throw InputError({lines_.path(), "line 1", "no column \"" + name + "\"" + hint, "that column"});
 }
 
 bool CsvColumns::next() {

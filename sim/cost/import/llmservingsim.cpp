@@ -1,9 +1,10 @@
-// LLMServingSim's tables (casys-kaist/LLMServingSim, MIT): <GPU>/<model>/bf16/tp<N>/ with dense.csv,
-// per_sequence.csv, attention.csv.gz, skew.csv.gz and, for mixtures of experts, moe.csv. One decoder
-// layer of vLLM 0.19.0, launched eagerly; times in microseconds. All of a GPU becomes one profile.
+// LLMServingSim's tables (casys-kaist/LLMServingSim, MIT): <GPU>/<model>/bf16/tp<N>/ with
+// dense.csv, per_sequence.csv, attention.csv.gz, skew.csv.gz and, for mixtures of experts, moe.csv.
+// One decoder layer of vLLM 0.19.0, launched eagerly; times in microseconds. All of a GPU becomes
+// one profile.
 //
-// dense.csv -> layer (of a whole layer `layernorm` runs twice; embedding and final_layernorm once a
-// step); per_sequence.csv -> per_sequence; attention.csv.gz -> attn_mixed; moe.csv -> layer_experts;
+// dense.csv -> layer (`layernorm` runs twice a layer; embedding and final_layernorm once a step);
+// per_sequence.csv -> per_sequence; attention.csv.gz -> attn_mixed; moe.csv -> layer_experts;
 // skew.csv.gz -> three attn_skew tables, variant "at": the skewed batch itself, and in the same
 // session the batch with every sequence at the mean length and at the long one, so that
 // (skew - mean) / (max - mean) says where between them an unequal batch lies.

@@ -1,6 +1,7 @@
 // Splitwise's performance table (Mutinifni/splitwise-sim, MIT; Patel et al., ISCA 2024):
 // perf_model.csv, one row a run of a whole engine: a batch of equal prompts, a number of output
-// tokens; prompt_time is the prompt iteration, token_time the mean token iteration, in milliseconds.
+// tokens; prompt_time is the prompt iteration, token_time the mean token iteration, in
+// milliseconds.
 // Both become op "iteration". The power columns and the power-capped H100 rows are left out.
 
 #include <filesystem>

@@ -29,10 +29,11 @@ void append_mean(ProfileTable& t, Iterator begin, Iterator end, int digits) {
 
 double round_significant(double value, int digits) {
   char buffer[64];
-  const auto end =
-      std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::scientific, digits - 1);
+  const char* end = std::to_chars(buffer, buffer + sizeof buffer, value,
+                                  std::chars_format::scientific, digits - 1)
+                        .ptr;
   double rounded = 0;
-  std::from_chars(buffer, end.ptr, rounded);
+  std::from_chars(buffer, end, rounded);
   return rounded;
 }
 

@@ -14,8 +14,8 @@ namespace headway {
 //
 // Several kernels for one key: the row of the table's primary kernel wins (the kernel with most
 // rows here, the first name where they tie: it is what the engine runs by default; a kernel with
-// fewer rows serves only the shapes that the primary one lacks). Several rows of that kernel for one
-// key: their mean, with the lowest and highest as the noise band.
+// fewer rows serves only the shapes that the primary one lacks). Several rows of that kernel for
+// one key: their mean, with the lowest and highest as the noise band.
 class TableBuilder {
  public:
   // op with its variant; `file` is the table's file name without its ending.
