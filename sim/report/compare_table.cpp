@@ -18,6 +18,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr std::string_view kBestOn = "\x1b[1;32m", kBestOff = "\x1b[0m";  // bold green
+
 enum class Better : std::uint8_t { kNone, kLow, kHigh };
 using Value = std::optional<double>;
 
@@ -149,7 +151,7 @@ std::string number(double value) {
 std::string text_of(const Cell& cell, bool replicated) {
   if (!cell.mean) return "-";
   if (!replicated) return number(*cell.mean);
-  return number(*cell.mean) + "±" + number(cell.deviation);
+  return fmt::format("{}±{}", number(*cell.mean), number(cell.deviation));
 }
 
 // The worst of a row's runs.
@@ -190,7 +192,7 @@ std::string explanations(const std::vector<CompareRow>& rows, std::string_view b
   std::string out;
   for (const CompareRow& row : rows) {
     if (row.explanation.empty()) continue;
-    out += std::string(bullet) + padded_right(row.label, width) + "  " + row.explanation + "\n";
+    out += fmt::format("{}{}  {}\n", bullet, padded_right(row.label, width), row.explanation);
   }
   return out;
 }
@@ -212,8 +214,8 @@ std::string compare_text(const std::vector<CompareRow>& rows, const std::string&
   std::string head(label_width, ' '), units(label_width, ' '), body;
   std::size_t total = label_width;
   for (std::size_t c = 0; c < grid.columns.size(); ++c) {
-    head += " " + padded_left(grid.columns[c]->head, width[c]) + " ";
-    units += " " + padded_left(grid.columns[c]->unit, width[c]) + " ";
+    head += fmt::format(" {} ", padded_left(grid.columns[c]->head, width[c]));
+    units += fmt::format(" {} ", padded_left(grid.columns[c]->unit, width[c]));
     total += width[c] + 2;
   }
   head += " verdict";
@@ -222,16 +224,18 @@ std::string compare_text(const std::vector<CompareRow>& rows, const std::string&
     body += padded_right(rows[r].label, label_width);
     for (std::size_t c = 0; c < grid.columns.size(); ++c) {
       const Cell& cell = grid.cells[r][c];
-      const std::string text = padded_left(text_of(cell, many), width[c]) + (cell.best ? "*" : " ");
-      body += " " + (cell.best && colour ? "\x1b[1;32m" + text + "\x1b[0m" : text);
+      const std::string text = padded_left(text_of(cell, many), width[c]);
+      const bool lit = cell.best && colour;
+      body += fmt::format(" {}{}{}{}", lit ? kBestOn : "", text, cell.best ? "*" : " ",
+                          lit ? kBestOff : "");
     }
-    body += " " + load_text(rows[r]) + "\n";
+    body += fmt::format(" {}\n", load_text(rows[r]));
   }
   std::string out = title.empty() ? "" : title + "\n";
-  out += head + "\n" + units + "\n" + std::string(total, '-') + "\n" + body;
+  out += fmt::format("{}\n{}\n{:-<{}}\n{}", head, units, "", total, body);
   if (rows.size() > 1) out += "* best of its column\n";
   const std::string why = explanations(rows, "", label_width);
-  return why.empty() ? out : out + "\n" + why;
+  return why.empty() ? out : fmt::format("{}\n{}", out, why);
 }
 
 std::string compare_markdown(const std::vector<CompareRow>& rows, const std::string& title) {
@@ -244,17 +248,17 @@ std::string compare_markdown(const std::vector<CompareRow>& rows, const std::str
     out += fmt::format(" {} {} |", column->head, column->unit);
     rule += "---:|";
   }
-  out += " verdict |\n" + rule + "---|\n";
+  out += fmt::format(" verdict |\n{}---|\n", rule);
   for (std::size_t r = 0; r < rows.size(); ++r) {
-    out += "| " + rows[r].label + " |";
+    out += fmt::format("| {} |", rows[r].label);
     for (const Cell& cell : grid.cells[r]) {
       const std::string text = text_of(cell, many);
-      out += cell.best ? " **" + text + "** |" : " " + text + " |";
+      out += cell.best ? fmt::format(" **{}** |", text) : fmt::format(" {} |", text);
     }
-    out += " " + load_text(rows[r]) + " |\n";
+    out += fmt::format(" {} |\n", load_text(rows[r]));
   }
   const std::string why = explanations(rows, "- ", 0);
-  return why.empty() ? out : out + "\n" + why;
+  return why.empty() ? out : fmt::format("{}\n{}", out, why);
 }
 
 Json compare_json(const std::vector<CompareRow>& rows, const std::string& title) {
