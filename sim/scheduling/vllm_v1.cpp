@@ -328,6 +328,12 @@ std::unique_ptr<Scheduler> make_vllm_v1(const SchedulerConfig& config) {
                       .found = "\"" + policy + "\"",
                       .expected = one_of(policy, {"fcfs", "priority"}) + " for vllm-v1"});
   }
+  const std::string& allocator = config.engine.kv_allocator;
+  if (!allocator.empty() && allocator != "paged") {
+    throw InputError({.place = "engine.kv_allocator",
+                      .found = "\"" + allocator + "\"",
+                      .expected = "\"paged\" for vllm-v1"});
+  }
   return std::make_unique<VllmV1>(config);
 }
 

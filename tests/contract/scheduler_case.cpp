@@ -44,7 +44,10 @@ void draw_vllm_v1(SchedulerConfig& config, Draw& draw) {
 void draw_allocator(SchedulerConfig& config, Draw& draw) {
   static const char* const kAllocators[] = {"", "paged", "reserve-max", "reserve-exact",
                                             "reserve-pow2"};
-  config.engine.kv_allocator = kAllocators[draw.between(0, 4)];
+  EngineOptions& engine = config.engine;
+  engine.kv_allocator = kAllocators[draw.between(0, 4)];
+  engine.batch_size = draw.between(0, engine.max_num_seqs);
+  engine.release_at_batch_end = draw.chance(0.3);
 }
 
 // The least token budget with which every prompt can be served.
@@ -134,7 +137,8 @@ std::string describe(const SchedulerCase& c) {
        << e.max_num_batched_tokens << ", seqs " << e.max_num_seqs << ", max_model_len "
        << e.max_model_len << ", caching " << e.enable_prefix_caching << ", chunked "
        << e.enable_chunked_prefill << ", threshold " << e.long_prefill_token_threshold
-       << ", allocator '" << e.kv_allocator << "', policy " << e.policy << ", async " << e.async_scheduling << ", in flight "
+       << ", allocator '" << e.kv_allocator << "', policy " << e.policy << ", async "
+       << e.async_scheduling << ", in flight "
        << c.config.batches_in_flight << ", speculation '" << c.config.speculation << "' "
        << c.config.num_speculative_tokens << ", serve all " << c.must_serve_all << "\n";
   for (std::size_t i = 0; i < c.requests.size(); ++i) {

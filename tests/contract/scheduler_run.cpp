@@ -163,7 +163,9 @@ class Run {
     std::int64_t computed = 0;
     for (std::size_t i = 0; i < next_arrival_; ++i) {
       const Sequence& s = sequences_[i];
-      if (s.state == SequenceState::kRunning) computed += s.computed_tokens;
+      const bool keeps_kv = s.state == SequenceState::kRunning ||
+                            (s.finished() && case_.config.engine.release_at_batch_end);
+      if (keeps_kv) computed += s.computed_tokens;
       if (s.state == SequenceState::kPreempted) SIM_CHECK(s.computed_tokens == 0);
     }
     SIM_CHECK(kv.tokens_stored <= computed, "KV held for sequences that do not run");
