@@ -1,6 +1,9 @@
 // The recordings whose engines Headway follows so far, all of them, through the tool's own code.
 #include <algorithm>
+#include <fstream>
 #include <string>
+
+#include <nlohmann/json.hpp>
 
 #include "tests/conformance/replay.h"
 #include "tests/support/catch.h"
@@ -15,7 +18,46 @@ bool supported(const std::string& schema) {
   });
 }
 
+// Changes one recorded value after the other and expects each change to be noticed.
+void expect_every_leaf_checked(nlohmann::json& recording, nlohmann::json& node, std::int64_t step,
+                               int& leaves) {
+  if (node.is_structured()) {
+    for (auto& child : node) expect_every_leaf_checked(recording, child, step, leaves);
+    return;
+  }
+  const nlohmann::json kept = node;
+  if (kept.is_number()) node = kept.get<std::int64_t>() + 1;
+  if (kept.is_string()) node = kept.get<std::string>() + "?";
+  if (kept.is_boolean()) node = !kept.get<bool>();
+  const auto found = replay_vllm_v1(recording, {});
+  node = kept;
+  ++leaves;
+  REQUIRE(found.has_value());
+  REQUIRE(found->step == step);
+}
+
 }  // namespace
+
+TEST_CASE("a recording that differs in any one value of any step is noticed", "[conformance]") {
+  std::ifstream in(HEADWAY_SOURCE_DIR
+                   "/tests/conformance/recordings/vllm/v0.16.0/s26_async_preempt_inflight.json");
+  auto recording = nlohmann::json::parse(in);
+  REQUIRE_FALSE(replay_vllm_v1(recording, {}).has_value());
+  int leaves = 0;
+  for (auto& step : recording["steps"]) {
+    for (auto& [key, value] : step.items()) {
+      if (key == "step" || key == "arrivals") continue;  // inputs
+      expect_every_leaf_checked(recording, value, step["step"], leaves);
+    }
+  }
+  REQUIRE(leaves > 300);
+}
+
+TEST_CASE("a file that is no recording is a failure with its reason", "[conformance]") {
+  const FileResult result = replay_file(HEADWAY_SOURCE_DIR "/CMakeLists.txt");
+  REQUIRE_FALSE(result.passed());
+  REQUIRE_FALSE(result.problem.empty());
+}
 
 TEST_CASE("every recorded schedule of a supported engine is reproduced field by field",
           "[conformance]") {
@@ -33,5 +75,5 @@ TEST_CASE("every recorded schedule of a supported engine is reproduced field by 
                          << d.got);
     }
   }
-  REQUIRE(replayed >= 47);  // 34 of vLLM V1 0.16.0, 7 of its main branch, 6 of Orca and kin
+  REQUIRE(replayed >= 48);  // vLLM V1: 34 of 0.16.0, 7 of main; 6 of sarathi-serve; 1 of metrics
 }

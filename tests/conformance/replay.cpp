@@ -62,6 +62,7 @@ class Comparison {
 
 std::span<const Replayer> replayers() {
   static const std::vector<Replayer> kRows = {
+      {"llmsim-golden-metrics/", replay_metrics},
       {"llmsim-golden-vllm-v1/", replay_vllm_v1},
       {"llmsim-golden-sarathi-repo/", replay_sarathi_repo},
   };
