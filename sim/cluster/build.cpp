@@ -17,7 +17,10 @@ std::optional<Profile> load_profile(const Scenario& s) {
   namespace fs = std::filesystem;
   const fs::path catalogued = fs::path(data_folder("profiles")) / s.profile;
   const fs::path folder = fs::exists(catalogued / "profile.json") ? catalogued : fs::path(s.profile);
-  return read_profile(folder.string(), s.profile);
+  // A folder elsewhere goes by its last two names, as in the catalogue: GPU/ENGINE-VERSION.
+  const fs::path whole = fs::absolute(folder).lexically_normal();
+  const std::string name = (whole.parent_path().filename() / whole.filename()).generic_string();
+  return read_profile(folder.string(), name);
 }
 
 HostTerms host_terms(const Scenario& s, const std::optional<Profile>& profile) {
