@@ -12,6 +12,13 @@ namespace headway {
 namespace {
 
 constexpr double kElementwiseShare = 0.8;  // of data-sheet bandwidth; what streaming kernels reach
+// Norms, RoPE and activations are not in these tables, but they are kernels as the measured ones are
+// and have a launch floor as those do: 3 us, the constant that AIConfigurator's systems.csv states
+// for memory-bound kernels of every GPU (LLMServingSim times such kernels at 2.1 to 3.2 us on few
+// tokens). A layer runs four: two norms with residual, RoPE, activation; a step the embedding and
+// the final norm besides.
+constexpr double kElementwiseFloorUs = 3.0;
+constexpr double kElementwiseKernelsPerLayer = 4, kElementwiseKernelsPerStep = 2;
 constexpr double kUsPerSecond = 1e6;
 using Variant = std::map<std::string, std::string>;
 
@@ -73,8 +80,10 @@ class OperatorsPricer final : public StepPricer {
     if (experts_) add_layers(cost, OpClass::kLinear, experts_->at(tokens));
     const double bytes =
         layer_elementwise_bytes(ops_, tokens) * ops_.layers + step_elementwise_bytes(ops_, tokens);
+    const double kernels = kElementwiseKernelsPerLayer * ops_.layers + kElementwiseKernelsPerStep;
     add_cost(cost, OpClass::kElementwise,
-             bytes / (kElementwiseShare * gpu_.memory_bandwidth) * kUsPerSecond,
+             bytes / (kElementwiseShare * gpu_.memory_bandwidth) * kUsPerSecond +
+                 kernels * kElementwiseFloorUs,
              Coverage::kRoofline);
     if (all_reduce_) {
       const Priced one = all_reduce_->at(hidden_message_bytes(ops_, tokens));

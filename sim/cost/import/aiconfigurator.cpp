@@ -229,6 +229,7 @@ Profile import_engine(const fs::path& engine, std::FILE* log) {
     add_nccl((nccl / "nccl_perf.csv.gz").string(), nccl.filename().string(), builders);
   }
   Profile profile;
+  profile.host = fitted_host_terms();
   profile.gpu = gpu_name(engine.parent_path().filename().string());
   profile.name = profile.gpu + "/" + engine.filename().string();
   const int outliers = builders.build_into(profile, true, log);

@@ -14,6 +14,10 @@ namespace headway {
 // "meta-llama/Llama-2-7b-hf", "llama2-70b"): owner and finish cut off, lower case.
 std::string catalogue_model_name(std::string published);
 
+// The host terms that an imported profile starts with: kernel tables say nothing of the host, so these
+// were fitted once, on one run, and are the same for every GPU and source.
+HostTerms fitted_host_terms();
+
 // A file name out of words, for table files: letters, digits, '-', '.' and '_' stay.
 std::string file_word(std::string text);
 

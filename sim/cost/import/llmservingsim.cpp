@@ -171,6 +171,7 @@ std::vector<Profile> import_llmservingsim(const std::string& path, std::FILE* lo
   std::vector<Profile> profiles;
   for (const auto& [their_gpu, builders] : by_gpu) {
     Profile profile;
+    profile.host = fitted_host_terms();
     profile.gpu = their_gpu_name(their_gpu);
     profile.name = profile.gpu + "/llmservingsim-vllm-" + kEngineVersion;
     profile.provenance_json = provenance(their_gpu);
