@@ -21,7 +21,7 @@ struct EngineOptions {
   bool enable_chunked_prefill = true;
   std::int32_t long_prefill_token_threshold = 0;  // 0 = off
   std::string policy = "fcfs";            // fcfs | priority (vLLM); sglang: fcfs|lpm|dfs-weight|lof|random
-  bool async_scheduling = false;          // plan step n+1 before step n's tokens are known
+  bool async_scheduling = true;           // plan step n+1 before step n's tokens are known (vllm-v1)
   bool enforce_eager = false;             // no CUDA graphs
   bool scheduler_reserve_full_isl = false;  // admit only if the whole prompt would fit (vLLM >= 2026-05)
   std::string kv_allocator;               // paged | reserve-max | reserve-exact | reserve-pow2 (contiguous);

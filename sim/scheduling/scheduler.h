@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "sim/core/sim_time.h"
@@ -69,9 +70,11 @@ struct SchedulerEntry {
   std::string_view help;      // "engine version: what the rule is"
   std::unique_ptr<Scheduler> (*make)(const SchedulerConfig&);
   TokenBudgetRule token_budget = TokenBudgetRule::kAlways;
+  bool pipelined = false;     // takes several plans in flight (async scheduling, pipeline stages)
 };
 std::span<const SchedulerEntry> scheduler_table();
 // InputError that names the nearest entry when there is none.
+const SchedulerEntry& find_scheduler(const std::string& name);
 std::unique_ptr<Scheduler> make_scheduler(const SchedulerConfig& config);
 
 }  // namespace headway

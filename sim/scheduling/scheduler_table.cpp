@@ -13,7 +13,7 @@ namespace headway {
 std::span<const SchedulerEntry> scheduler_table() {
   static const std::vector<SchedulerEntry> kRows = {
       {"vllm-v1", "vLLM V1 0.16.0: running first, then admit; chunked prefill, preemption by recompute",
-       make_vllm_v1},
+       make_vllm_v1, TokenBudgetRule::kAlways, true},
       {"static", "FasterTransformer: a batch is filled, then runs until its slowest member ends",
        make_static, TokenBudgetRule::kNone},
       {"orca", "Orca (OSDI'22): requests join and leave at every step; max_model_len reserved each",
@@ -34,15 +34,19 @@ std::span<const SchedulerEntry> scheduler_table() {
   return kRows;
 }
 
-std::unique_ptr<Scheduler> make_scheduler(const SchedulerConfig& config) {
+const SchedulerEntry& find_scheduler(const std::string& name) {
   std::vector<std::string> names;
   for (const SchedulerEntry& row : scheduler_table()) {
-    if (row.name == config.engine.scheduler) return row.make(config);
+    if (row.name == name) return row;
     names.emplace_back(row.name);
   }
   throw InputError({.place = "engine.scheduler",
-                    .found = "\"" + config.engine.scheduler + "\"",
-                    .expected = one_of(config.engine.scheduler, names)});
+                    .found = "\"" + name + "\"",
+                    .expected = one_of(name, names)});
+}
+
+std::unique_ptr<Scheduler> make_scheduler(const SchedulerConfig& config) {
+  return find_scheduler(config.engine.scheduler).make(config);
 }
 
 }  // namespace headway

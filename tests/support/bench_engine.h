@@ -21,6 +21,7 @@ struct BenchEngine {
     e.max_num_batched_tokens = 8192;
     e.batch_size = e.max_num_seqs;
     e.enable_prefix_caching = false;
+    e.async_scheduling = false;
     blueprint.scheduler.num_blocks = 100'000;
     blueprint.replica.max_model_len = e.max_model_len;
     cost(1000.0, 0.0, 0.0);

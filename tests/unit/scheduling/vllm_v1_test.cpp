@@ -17,6 +17,7 @@ SchedulerConfig config(std::int64_t usable_blocks, std::int32_t block_size, std:
   c.engine.max_num_seqs = 16;
   c.engine.max_model_len = 128;
   c.engine.enable_prefix_caching = false;
+  c.engine.async_scheduling = false;
   c.num_blocks = usable_blocks + 1;
   return c;
 }
