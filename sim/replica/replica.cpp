@@ -67,6 +67,10 @@ void Replica::start_steps(SimTime now, Started& started) {
   started.step_ends.clear();
   started.wake_at = SimTime::never();
   may_plan_ = false;
+  if (in_flight_.empty()) {  // time without a step is the host's, for whoever was waiting in it
+    ledger_.host += now - ledger_at_;
+    ledger_at_ = now;
+  }
   while (std::ssize(in_flight_) < config_.batches_in_flight) {
     std::unique_ptr<Step> step;
     if (spare_steps_.empty()) {
@@ -215,8 +219,8 @@ void Replica::end_step(SimTime now) {
 }
 
 void Replica::advance_ledger(const Step& step, SimTime now) {
-  // With an idle gap before the step, or steps that overlap in a pipeline, the clock has moved by
-  // more or less than the step's duration; what is not GPU time of this step is the host's.
+  // Steps that overlap in a pipeline move the clock by less than their duration; what is not GPU
+  // time of this step is the host's.
   const SimTime elapsed = now - ledger_at_;
   const SimTime gpu = std::min(SimTime::from_us(step.cost.gpu_us), elapsed);
   SimTime decode = gpu;
