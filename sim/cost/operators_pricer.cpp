@@ -113,8 +113,8 @@ class OperatorsPricer final : public StepPricer {
 
   std::vector<double> decode_knots(std::int32_t) const override { return decode_.last_axis(); }
 
-  // Where unequal lengths were measured (attn_skew tables), a pure decode call follows the mean: the
-  // median share is 0.02.
+  // Where unequal lengths were measured (attn_skew tables), a pure decode call follows the mean:
+  // the median share is 0.02.
   double decode_skew(std::int32_t) const override { return 0; }
 
   // vLLM runs prefill and decode queries in one call, but the times of such calls (attn_mixed

@@ -58,7 +58,8 @@ class RooflinePricer final : public StepPricer {
   // Bends where the compute line crosses the memory line; both are straight in the KV length.
   std::vector<double> decode_knots(std::int32_t) const override {
     std::vector<double> knots{1};
-    const Work fixed = decode_attention_work(heads_, 1, 0), one = decode_attention_work(heads_, 1, 1);
+    const Work fixed = decode_attention_work(heads_, 1, 0);
+    const Work one = decode_attention_work(heads_, 1, 1);
     const double memory_slope = (one.bytes - fixed.bytes) / bandwidth_;
     const double compute_slope = one.flops / attention_peak_;
     if (compute_slope > memory_slope) {
