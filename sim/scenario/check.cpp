@@ -64,17 +64,15 @@ class Checker {
     if (d.method.empty() && (d.num_speculative_tokens > 0 || rates || !d.draft_model.empty())) {
       fail("speculation.method", "speculation without a method", "a method, or no other key here");
     }
-    if (!d.method.empty() && d.num_speculative_tokens == 0) {
-      fail("speculation.num_speculative_tokens", "0", "at least 1 with a method");
+    if (d.method != "draft_model" && !d.draft_model.empty()) {
+      fail("speculation.draft_model", "a draft model with method \"" + d.method + "\"",
+           "method draft_model, or no draft_model");
     }
-    if ((d.method == "draft_model") != !d.draft_model.empty()) {
-      fail("speculation.draft_model", "\"" + d.draft_model + "\" with method \"" + d.method + "\"",
-           "a draft model exactly when the method is draft_model");
-    }
-    if (d.acceptance.size() > 1 &&
-        d.acceptance.size() < static_cast<std::size_t>(d.num_speculative_tokens)) {
-      fail("speculation.acceptance", std::to_string(d.acceptance.size()) + " rates",
-           "one, or one for each of " + std::to_string(d.num_speculative_tokens) + " positions");
+    SpeculationOptions resolved = d;
+    try {
+      resolve_speculation(resolved, s_.file);
+    } catch (const InputError& error) {
+      fail(error.parts().place, error.parts().found, error.parts().expected);  // with its line
     }
   }
 

@@ -19,6 +19,5 @@ const FieldTable<WorkloadOptions>& workload_table();
 void read_workload(const Value& value, WorkloadOptions& out);
 Json write_workload(const WorkloadOptions& in);
 std::vector<FieldDoc> workload_docs(const std::string& path);
-std::vector<FieldDoc> length_docs();  // of the object form of a length
 
 }  // namespace headway

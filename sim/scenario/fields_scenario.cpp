@@ -1,3 +1,4 @@
+#include "sim/routing/router.h"
 #include "sim/scenario/fields.h"
 
 namespace headway {
@@ -72,23 +73,57 @@ FieldRow<SpeculationOptions> acceptance_field() {
           }};
 }
 
+// Rows [first, last, k]: k drafts while that many sequences are in the step.
+FieldRow<SpeculationOptions> batch_table_field() {
+  using S = SpeculationOptions;
+  return {"num_speculative_tokens_per_batch_size", "list of [first, last, k]", "ascending ranges",
+          "drafts by the number of sequences in the step",
+          [](const Value& v, S& out) {
+            out.num_speculative_tokens_per_batch_size.clear();
+            if (!v.json().is_array()) v.fail(describe(v.json()), "a list of [first, last, k]");
+            for (std::size_t i = 0; i < v.json().size(); ++i) {
+              const Value row = v.entry(i);
+              if (!row.json().is_array() || row.json().size() != 3) {
+                row.fail(describe(row.json()), "three whole numbers: first, last, k");
+              }
+              auto& added = out.num_speculative_tokens_per_batch_size.emplace_back();
+              for (std::size_t j = 0; j < 3; ++j) {
+                added[j] = static_cast<std::int32_t>(row.entry(j).integer(0, 1'000'000));
+              }
+            }
+          },
+          [](const S& in) {
+            Json list = Json::array();
+            for (const auto& row : in.num_speculative_tokens_per_batch_size) list.push_back(Json(row));
+            return list;
+          }};
+}
+
 const FieldTable<SpeculationOptions>& speculation_table() {
   using S = SpeculationOptions;
   static const FieldTable<S> table = {
       choice("method", &S::method, {"", "ngram", "eagle", "mtp", "medusa", "draft_model"},
              "where drafts come from; \"\" = no speculation"),
-      integer("num_speculative_tokens", &S::num_speculative_tokens, 0, 1024, "drafts a step"),
+      integer("num_speculative_tokens", &S::num_speculative_tokens, 0, 64, "drafts a sequence and step"),
       acceptance_field(),
-      text("draft_model", &S::draft_model, "draft_model: its catalogue name"),
+      text("draft_model", &S::draft_model, "draft_model: its catalogue name or config.json"),
+      number("draft_hit_rate", &S::draft_hit_rate, 0, 1, "ngram: share of steps in which a match yields drafts"),
+      batch_table_field(),
   };
   return table;
+}
+
+std::vector<std::string> router_names() {
+  std::vector<std::string> names;
+  for (const RouterEntry& entry : router_table()) names.emplace_back(entry.name);
+  return names;
 }
 
 const FieldTable<ClusterOptions>& cluster_table() {
   using C = ClusterOptions;
   static const FieldTable<C> table = {
       integer("replicas", &C::replicas, 1, 100'000, "engines behind the router"),
-      text("router", &C::router, "a row of `headway list routers`"),
+      choice("router", &C::router, router_names(), "what chooses a replica"),
   };
   return table;
 }

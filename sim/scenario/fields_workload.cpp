@@ -248,6 +248,6 @@ std::vector<FieldDoc> workload_docs(const std::string& path) {
   return docs;
 }
 
-std::vector<FieldDoc> length_docs() { return document_block("LENGTH", length_table()); }
+std::vector<FieldDoc> length_fields() { return document_block("LENGTH", length_table()); }
 
 }  // namespace headway

@@ -50,5 +50,6 @@ struct FieldDoc {
   std::string help;
 };
 std::vector<FieldDoc> scenario_fields();
+std::vector<FieldDoc> length_fields();  // of the object form of a length, below "LENGTH"
 
 }  // namespace headway

@@ -1,0 +1,124 @@
+#include <memory>
+
+#include <nlohmann/json.hpp>
+
+#include "sim/cli/commands.h"
+#include "sim/cli/console.h"
+#include "sim/cli/execute.h"
+#include "sim/cli/scenario_arguments.h"
+#include "sim/cli/variants.h"
+#include "sim/core/errors.h"
+#include "sim/core/output_file.h"
+#include "sim/report/compare_table.h"
+#include "sim/report/result_json.h"
+#include "sim/report/terminal.h"
+#include "sim/report/terminal_block.h"
+#include "sim/scheduling/scheduler.h"
+
+namespace headway {
+namespace {
+
+// More than anybody reads in one table; a slip of a list rather than a wish.
+constexpr std::size_t kMaxVariants = 1000;
+
+std::string scheduler_help(const std::string& name) {
+  for (const SchedulerEntry& row : scheduler_table()) {
+    if (row.name == name) return std::string(row.help);
+  }
+  return "";
+}
+
+class CompareCommand final : public Command {
+ public:
+  void declare(Arguments& arguments) override {
+    scenario_.declare(arguments);
+    arguments.list("--vary", "KEY=V1,V2,...", vary_,
+                   "A key and the values to try (repeat for every combination of several keys)");
+    arguments.text("--save-result", "FILE.json", result_path_, "Write the table and every summary");
+    arguments.flag("--markdown", markdown_, "Print the table as Markdown");
+    arguments.flag("--json", json_, "Print the table as JSON");
+  }
+
+  int run() override {
+    if (vary_.empty()) {
+      throw InputError({"command line", "headway compare", "nothing to compare", "--vary KEY=V1,V2,..."});
+    }
+    if (markdown_ && json_) {
+      throw InputError({"command line", "headway compare", "both --markdown and --json", "one of them"});
+    }
+    const std::vector<Variant> variants = make_variants(vary_);
+    if (variants.size() > kMaxVariants) {
+      throw InputError({"command line", "--vary", std::to_string(variants.size()) + " combinations",
+                        "at most " + std::to_string(kMaxVariants)});
+    }
+    // All are read before the first is run: a mistake in the last costs no waiting.
+    std::vector<Scenario> scenarios;
+    for (const Variant& variant : variants) scenarios.push_back(scenario_.load(variant.assignments));
+    std::unique_ptr<OutputFile> file;
+    if (!result_path_.empty()) file = std::make_unique<OutputFile>(result_path_);
+    report(variants, scenarios, file.get());
+    return 0;
+  }
+
+ private:
+  void report(const std::vector<Variant>& variants, const std::vector<Scenario>& scenarios,
+              OutputFile* file) {
+    std::vector<CompareRow> rows;
+    nlohmann::ordered_json results = nlohmann::ordered_json::array();
+    for (std::size_t i = 0; i < variants.size(); ++i) {
+      const bool progress = wants_progress(scenario_.quiet());
+      if (progress) {
+        print_err("\r\x1b[K" + std::to_string(i + 1) + "/" + std::to_string(variants.size()) + " " +
+                  variants[i].label + "\n");
+      }
+      const Execution run = execute(scenarios[i], {}, progress);
+      if (!scenario_.quiet()) print_err(labelled(notes_text(run), variants[i].label));
+      rows.push_back({variants[i].label, {run.summary}, explain(variants[i], scenarios[i])});
+      if (file != nullptr) results.push_back(result_json(run.summary, run.info));
+    }
+    const std::string title = scenarios.front().name;
+    if (file != nullptr) {
+      nlohmann::ordered_json all = compare_json(rows, title);
+      all["results"] = std::move(results);
+      file->write(all.dump(2) + "\n");
+    }
+    if (result_path_ != "-") print_out(table(rows, title));
+    else if (!scenario_.quiet()) print_err(table(rows, title));
+    if (file != nullptr) file->commit();
+  }
+
+  std::string table(const std::vector<CompareRow>& rows, const std::string& title) const {
+    if (json_) return compare_json(rows, title).dump(2) + "\n";
+    if (markdown_) return compare_markdown(rows, title);
+    return compare_text(rows, title, use_colour(stdout));
+  }
+
+  // A line on a policy says what its rule is; other keys explain themselves.
+  static std::string explain(const Variant& variant, const Scenario& scenario) {
+    for (const Assignment& assignment : variant.assignments) {
+      if (assignment.key == "engine.scheduler") return scheduler_help(scenario.engine.scheduler);
+    }
+    return "";
+  }
+
+  static std::string labelled(const std::string& notes, const std::string& label) {
+    std::string text;
+    for (std::size_t begin = 0; begin < notes.size();) {
+      const std::size_t end = notes.find('\n', begin);
+      text += label + ": " + notes.substr(begin, end - begin) + "\n";
+      begin = end + 1;
+    }
+    return text;
+  }
+
+  ScenarioArguments scenario_;
+  std::vector<std::string> vary_;
+  std::string result_path_;
+  bool markdown_ = false, json_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_compare_command() { return std::make_unique<CompareCommand>(); }
+
+}  // namespace headway

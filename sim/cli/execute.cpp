@@ -1,0 +1,89 @@
+#include "sim/cli/execute.h"
+
+#include <chrono>
+#include <cstdio>
+
+#include "sim/core/build_info.h"
+#include "sim/metrics/run_metrics.h"
+#include "sim/report/progress.h"
+#include "sim/report/terminal.h"
+#include "sim/scenario/parse.h"
+
+namespace headway {
+namespace {
+
+class FailureCounter final : public Observer {
+ public:
+  void on_finish(const RequestRecord& request) override {
+    if (request.failed) ++reasons[request.finish_reason];
+  }
+  std::map<std::string, std::int64_t> reasons;
+};
+
+std::string hex(std::uint64_t value) {
+  char text[17];
+  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(value));
+  return text;
+}
+
+RunInfo describe_run(const Scenario& s, const RunOutcome& outcome, double wall_s) {
+  RunInfo info;
+  info.model_id = s.model_name;
+  info.date = current_date();
+  info.wall_s = wall_s;
+  if (s.workload.generated()) {
+    info.request_rate = s.workload.request_rate;
+    info.burstiness = s.workload.burstiness;
+  }
+  info.max_concurrency = s.workload.max_concurrency;
+  info.version = program_version();
+  info.scenario_json = to_json_text(s);
+  info.seed = s.seed;
+  info.fingerprint = hex(outcome.fingerprint);
+  info.events = static_cast<std::int64_t>(outcome.events);
+  info.num_gpu_blocks = outcome.budget.num_gpu_blocks;
+  info.prefix_queries = outcome.prefix_queries;
+  info.prefix_hits = outcome.prefix_hits;
+  for (const BudgetLine& line : budget_lines(outcome.budget)) {
+    info.kv_budget_bytes.emplace_back(line.key, line.bytes);
+  }
+  info.profile_json = outcome.profile_provenance_json;
+  return info;
+}
+
+}  // namespace
+
+SloLimits slo_limits(const Scenario& s) { return {s.slo.ttft_ms, s.slo.tpot_ms, s.slo.e2el_ms}; }
+
+bool wants_progress(bool quiet) { return !quiet && is_terminal(stderr); }
+
+Execution execute(const Scenario& scenario, std::span<Observer* const> extra, bool show_progress) {
+  const WorkloadOptions& w = scenario.workload;
+  RunMetrics metrics({slo_limits(scenario), false});
+  FailureCounter failures;
+  ProgressLine progress(stderr, show_progress, w.generated() ? w.num_prompts : w.limit > 0 ? w.limit : -1);
+  std::vector<Observer*> observers = {&metrics, &failures, &progress};
+  observers.insert(observers.end(), extra.begin(), extra.end());
+
+  const auto start = std::chrono::steady_clock::now();
+  Execution result;
+  result.outcome = simulate(scenario, observers);
+  const double wall_s =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  result.summary = metrics.result();
+  result.info = describe_run(scenario, result.outcome, wall_s);
+  result.failures = std::move(failures.reasons);
+  return result;
+}
+
+std::string notes_text(const Execution& execution) {
+  std::string text;
+  for (const std::string& note : execution.outcome.notes) text += "note: " + note + "\n";
+  for (const auto& [reason, count] : execution.failures) {
+    text += "note: " + std::to_string(count) + (count == 1 ? " request" : " requests") +
+            " failed: " + reason + "\n";
+  }
+  return text;
+}
+
+}  // namespace headway

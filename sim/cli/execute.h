@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sim/cluster/simulation.h"
+#include "sim/metrics/observer.h"
+#include "sim/metrics/run_summary.h"
+#include "sim/report/run_info.h"
+#include "sim/scenario/scenario.h"
+
+namespace headway {
+
+// A simulated scenario with everything that reports say of it.
+struct Execution {
+  RunSummary summary;
+  RunInfo info;
+  RunOutcome outcome;
+  std::map<std::string, std::int64_t> failures;  // reason -> requests
+};
+
+// Runs the scenario; `extra` observers listen too. A progress line on stderr when asked for.
+Execution execute(const Scenario& scenario, std::span<Observer* const> extra, bool show_progress);
+
+// What the user should know beside the numbers: rows skipped, requests refused. One a line.
+std::string notes_text(const Execution& execution);
+
+// Whether to draw progress: stderr is a terminal and nobody asked for quiet.
+bool wants_progress(bool quiet);
+
+SloLimits slo_limits(const Scenario& scenario);
+
+}  // namespace headway

@@ -1,0 +1,115 @@
+#include <unistd.h>
+
+#include <algorithm>
+#include <memory>
+
+#include <nlohmann/json.hpp>
+
+#include "sim/cli/commands.h"
+#include "sim/cli/console.h"
+#include "sim/cli/execute.h"
+#include "sim/cli/scenario_arguments.h"
+#include "sim/core/errors.h"
+#include "sim/core/output_file.h"
+#include "sim/report/csv_observers.h"
+#include "sim/report/result_json.h"
+#include "sim/report/terminal_block.h"
+
+namespace headway {
+namespace {
+
+// The files of a run. They appear together, after everything else has succeeded; when one cannot
+// be finished, those before it go again.
+class Outputs {
+ public:
+  // `name` is the flag, for messages.
+  void claim(const std::string& name, const std::string& path) {
+    if (path.empty()) return;
+    if (std::find(paths_.begin(), paths_.end(), path) != paths_.end()) {
+      throw InputError({"command line", name, "\"" + path + "\" for two outputs", "a name for each"});
+    }
+    paths_.push_back(path);
+  }
+  bool to_stdout() const { return std::find(paths_.begin(), paths_.end(), "-") != paths_.end(); }
+
+  template <typename File>
+  void commit(const std::string& path, File& file) {
+    try {
+      file.commit();
+    } catch (...) {
+      for (const std::string& finished : done_) ::unlink(finished.c_str());
+      throw;
+    }
+    // Only what was made here may be taken back: not a device, not stdout.
+    if (path != "-" && !path.starts_with("/dev/")) done_.push_back(path);
+  }
+
+ private:
+  std::vector<std::string> paths_, done_;
+};
+
+class RunCommand final : public Command {
+ public:
+  void declare(Arguments& arguments) override {
+    scenario_.declare(arguments);
+    arguments.text("--save-result", "FILE.json", result_path_,
+                   "Write the summary, with the keys of vllm bench serve");
+    arguments.text("--requests", "FILE.csv", requests_path_, "Write one row a request");
+    arguments.text("--steps", "FILE.csv", steps_path_, "Write one row an engine step");
+    arguments.flag("--print-scenario", print_scenario_,
+                   "Print the resolved scenario and stop, without simulating");
+  }
+
+  int run() override {
+    const Scenario scenario = scenario_.load();
+    if (print_scenario_) {
+      print_out(to_json_text(scenario));
+      return 0;
+    }
+    simulate_and_report(scenario);
+    return 0;
+  }
+
+ private:
+  void simulate_and_report(const Scenario& scenario) {
+    Outputs outputs;
+    outputs.claim("--save-result", result_path_);
+    outputs.claim("--requests", requests_path_);
+    outputs.claim("--steps", steps_path_);
+    // Opened before the work, so that a name that cannot be written is known at once.
+    std::unique_ptr<OutputFile> result;
+    std::unique_ptr<RequestsCsv> requests;
+    std::unique_ptr<StepsCsv> steps;
+    std::vector<Observer*> observers;
+    if (!result_path_.empty()) result = std::make_unique<OutputFile>(result_path_);
+    if (!requests_path_.empty()) {
+      requests = std::make_unique<RequestsCsv>(requests_path_, slo_limits(scenario));
+      observers.push_back(requests.get());
+    }
+    if (!steps_path_.empty()) {
+      steps = std::make_unique<StepsCsv>(steps_path_);
+      observers.push_back(steps.get());
+    }
+    const Execution run = execute(scenario, observers, wants_progress(scenario_.quiet()));
+    if (result) result->write(result_json(run.summary, run.info).dump(2) + "\n");
+    if (!scenario_.quiet()) print_err(notes_text(run));
+    const std::string block =
+        serving_block(run.summary, run.info) + headway_block(run.summary, run.info);
+    // Where a file goes to stdout, the block is talk.
+    if (!outputs.to_stdout()) print_out(block);
+    else if (!scenario_.quiet()) print_err(block);
+    if (requests) outputs.commit(requests_path_, *requests);
+    if (steps) outputs.commit(steps_path_, *steps);
+    if (result) outputs.commit(result_path_, *result);
+  }
+
+  ScenarioArguments scenario_;
+  std::string result_path_, requests_path_, steps_path_;
+  bool print_scenario_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_run_command() { return std::make_unique<RunCommand>(); }
+
+}  // namespace headway

@@ -1,0 +1,24 @@
+#include "sim/cli/scenario_arguments.h"
+
+namespace headway {
+
+void ScenarioArguments::declare(Arguments& arguments) {
+  arguments.positional("scenario", path_,
+                       "A scenario's path, a name from `headway list scenarios`, or - for stdin");
+  arguments.list("--set", "KEY=VALUE", sets_, "Change a key of the scenario (may be repeated)");
+  arguments.number("--seed", "N", seed_, 0, "What every random draw starts from");
+  arguments.number("--limit", "N", limit_, 1, "Stop after the first N requests of the workload");
+  arguments.flag("-q,--quiet", quiet_, "No progress and no notes on stderr");
+}
+
+Scenario ScenarioArguments::load(const std::vector<Assignment>& more) const {
+  std::vector<Assignment> assignments;
+  for (const std::string& set : sets_) assignments.push_back(parse_assignment(set));
+  if (seed_) assignments.push_back({"seed", std::to_string(*seed_), "--seed"});
+  assignments.insert(assignments.end(), more.begin(), more.end());
+  Scenario scenario = load_scenario(path_, assignments);
+  if (limit_) limit_requests(scenario, *limit_);
+  return scenario;
+}
+
+}  // namespace headway

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/cli/command.h"
+#include "sim/scenario/parse.h"
+
+namespace headway {
+
+// The part of the command line that says what to simulate; common to run and compare.
+class ScenarioArguments {
+ public:
+  void declare(Arguments& arguments);
+  // `more` comes after the --set ones. InputError.
+  Scenario load(const std::vector<Assignment>& more = {}) const;
+  bool quiet() const { return quiet_; }
+
+ private:
+  std::string path_;
+  std::vector<std::string> sets_;
+  std::optional<std::int64_t> seed_, limit_;
+  bool quiet_ = false;
+};
+
+}  // namespace headway

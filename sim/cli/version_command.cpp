@@ -1,0 +1,38 @@
+#include <boost/version.hpp>
+#include <zlib.h>
+
+#include "sim/cli/commands.h"
+#include "sim/cli/console.h"
+#include "sim/core/build_info.h"
+
+namespace headway {
+namespace {
+
+std::string compiler() {
+#if defined(__clang__)
+  return std::string("Clang ") + __clang_version__;
+#elif defined(__GNUC__)
+  return std::string("GCC ") + __VERSION__;
+#else
+  return "unknown";
+#endif
+}
+
+class VersionCommand final : public Command {
+ public:
+  void declare(Arguments&) override {}
+  int run() override {
+    const std::string boost = std::to_string(BOOST_VERSION / 100000) + "." +
+                              std::to_string(BOOST_VERSION / 100 % 1000) + "." +
+                              std::to_string(BOOST_VERSION % 100);
+    print_out("headway " + program_version() + "\ncompiler " + compiler() + "\nBoost " + boost +
+              "\nzlib " ZLIB_VERSION "\nCUDA " + (built_with_cuda() ? "yes" : "no") + "\n");
+    return 0;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_version_command() { return std::make_unique<VersionCommand>(); }
+
+}  // namespace headway
