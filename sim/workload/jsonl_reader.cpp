@@ -93,7 +93,7 @@ class RowHandler final : public nlohmann::json_sax<Json> {
   }
   bool close() {
     --depth_;
-    if (depth_ == 1) current_ = nullptr;
+    if (depth_ <= 1) current_ = nullptr;
     return true;
   }
   template <typename Number>
