@@ -1,11 +1,11 @@
 #include "sim/cli/trace_command.h"
 
+#include <fmt/format.h>
+
 #include <cerrno>
 #include <cstring>
-#include <vector>
-
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <vector>
 
 #include "sim/core/errors.h"
 #include "sim/workload/request_source.h"
@@ -16,7 +16,7 @@ namespace headway {
 namespace {
 
 nlohmann::ordered_json length_json(const LengthSummary& s) {
-  return {{"mean", s.mean}, {"min", s.min}, {"p50", s.p50},     {"p90", s.p90},
+  return {{"mean", s.mean}, {"min", s.min}, {"p50", s.p50},    {"p90", s.p90},
           {"p99", s.p99},   {"max", s.max}, {"total", s.total}};
 }
 
@@ -43,8 +43,10 @@ std::string as_text(const std::string& trace, const TraceSummary& s,
   std::string text = fmt::format("{}\n", trace);
   text += fmt::format("  requests        {}\n", s.requests);
   text += fmt::format("  span            {:.3f} s\n", s.span_s);
-  text += fmt::format("  arrival rate    {:.4g} requests/s, gaps with a variation of {:.2f}"
-                      " (1 = Poisson)\n", s.rate, s.gap_cv);
+  text += fmt::format(
+      "  arrival rate    {:.4g} requests/s, gaps with a variation of {:.2f}"
+      " (1 = Poisson)\n",
+      s.rate, s.gap_cv);
   if (s.sessions > 0) text += fmt::format("  sessions        {}\n", s.sessions);
   text += fmt::format("  {:<15} {:>10} {:>8} {:>8} {:>8} {:>8} {:>8} {:>12}\n", "tokens", "mean",
                       "min", "p50", "p90", "p99", "max", "total");
@@ -55,9 +57,10 @@ std::string as_text(const std::string& trace, const TraceSummary& s,
   row("input", s.input);
   row("output", s.output);
   if (s.prefix_hit_tokens >= 0) {
-    text += fmt::format("  prefix reuse    {:.1f} % of prompt tokens, {:.1f} % of blocks"
-                        " (a cache that never forgets)\n", 100 * s.prefix_hit_tokens,
-                        100 * s.prefix_hit_blocks);
+    text += fmt::format(
+        "  prefix reuse    {:.1f} % of prompt tokens, {:.1f} % of blocks"
+        " (a cache that never forgets)\n",
+        100 * s.prefix_hit_tokens, 100 * s.prefix_hit_blocks);
   }
   for (const std::string& note : notes) text += "  note: " + note + "\n";
   return text;
@@ -69,8 +72,8 @@ int trace_inspect(const WorkloadOptions& options, bool json, std::FILE* out) {
   std::vector<std::string> notes;
   const auto source = open_workload(options, "", 0, notes);
   const TraceSummary summary = summarise(*source);
-  const std::string text = json ? as_json(options.trace, summary, notes)
-                                : as_text(options.trace, summary, notes);
+  const std::string text =
+      json ? as_json(options.trace, summary, notes) : as_text(options.trace, summary, notes);
   errno = 0;
   const bool whole = std::fwrite(text.data(), 1, text.size(), out) == text.size();
   if (!whole || std::fflush(out) != 0) {

@@ -143,8 +143,9 @@ class CsvReader final : public TraceReader {
 
   [[noreturn]] void missing(const CsvColumn& column, std::string_view header) const {
     const std::string near = nearest(std::string(column.name), names_);
-    bad_field(place(), header, "a column " + std::string(column.name) +
-                                   (near.empty() ? "" : " (is " + near + " meant for it?)"));
+    bad_field(place(), header,
+              "a column " + std::string(column.name) +
+                  (near.empty() ? "" : " (is " + near + " meant for it?)"));
   }
 
   void note_ignored(const std::vector<std::string>& known, std::vector<std::string>& notes) const {

@@ -55,7 +55,8 @@ ArrivalProcess arrivals_of(const WorkloadOptions& o, std::int64_t count, std::ui
 class SingleTurns final : public RequestSource {
  public:
   SingleTurns(const WorkloadOptions& o, const std::string& base_folder, std::uint64_t seed)
-      : count_(o.num_prompts), arrivals_(arrivals_of(o, o.num_prompts, seed)),
+      : count_(o.num_prompts),
+        arrivals_(arrivals_of(o, o.num_prompts, seed)),
         input_(sampler(o.input_len, "input_len", LengthColumn::kInput, base_folder, seed)),
         output_(sampler(o.output_len, "output_len", LengthColumn::kOutput, base_folder, seed)) {}
 
@@ -80,8 +81,12 @@ class SingleTurns final : public RequestSource {
 class Conversations final : public RequestSource {
  public:
   Conversations(const WorkloadOptions& o, const std::string& base_folder, std::uint64_t seed)
-      : options_(*o.sessions), count_(o.num_prompts), base_folder_(base_folder), seed_(seed),
-        arrivals_(arrivals_of(o, count_sessions(), seed)), turns_(turn_sampler()),
+      : options_(*o.sessions),
+        count_(o.num_prompts),
+        base_folder_(base_folder),
+        seed_(seed),
+        arrivals_(arrivals_of(o, count_sessions(), seed)),
+        turns_(turn_sampler()),
         output_(sampler(o.output_len, "output_len", LengthColumn::kOutput, base_folder, seed)),
         think_(seed, "think_time") {
     const auto input = [&](const LengthOptions& length, const char* name) {

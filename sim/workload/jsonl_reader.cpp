@@ -2,10 +2,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
-
-#include <nlohmann/json.hpp>
 
 #include "sim/core/errors.h"
 
@@ -29,8 +28,9 @@ class RowHandler final : public nlohmann::json_sax<Json> {
   void check_required() const {
     for (std::size_t i = 0; i < keys_.size(); ++i) {
       if (keys_[i].required && !seen_[i]) {
-        throw InputError({text_.path(), place().text(), "a row without \"" +
-                          std::string(keys_[i].name) + "\"", "every row to have it"});
+        throw InputError({text_.path(), place().text(),
+                          "a row without \"" + std::string(keys_[i].name) + "\"",
+                          "every row to have it"});
       }
     }
   }
@@ -74,6 +74,7 @@ class RowHandler final : public nlohmann::json_sax<Json> {
     return true;
   }
   bool parse_error(std::size_t byte, const std::string&, const Json::exception&) override {
+    current_ = nullptr;  // what broke may be the next key
     throw InputError({text_.path(), place().text() + ", byte " + std::to_string(byte),
                       "what is not JSON", "one JSON object a line"});
   }

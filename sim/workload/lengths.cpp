@@ -26,7 +26,9 @@ class FormulaSampler final : public LengthSampler {
  public:
   using Formula = std::function<double(RandomStream&)>;
   FormulaSampler(const LengthOptions& options, const LengthContext& context, Formula formula)
-      : low_(options.min), high_(options.max), stream_(context.seed, context.stream),
+      : low_(options.min),
+        high_(options.max),
+        stream_(context.seed, context.stream),
         formula_(std::move(formula)) {}
   std::int32_t draw() override {
     const double value = std::round(formula_(stream_));
@@ -44,7 +46,8 @@ class MixtureSampler final : public LengthSampler {
  public:
   MixtureSampler(std::vector<std::unique_ptr<LengthSampler>> parts, std::vector<double> weights,
                  const LengthContext& context)
-      : parts_(std::move(parts)), cumulative_(std::move(weights)),
+      : parts_(std::move(parts)),
+        cumulative_(std::move(weights)),
         stream_(context.seed, context.stream + ".part") {
     std::partial_sum(cumulative_.begin(), cumulative_.end(), cumulative_.begin());
   }
@@ -126,7 +129,8 @@ std::unique_ptr<LengthSampler> make_mixture(const LengthOptions& o, const Length
   if (o.parts.empty() || o.parts.size() != o.weights.size()) {
     fail(c, "parts, weights",
          std::to_string(o.parts.size()) + " parts and " + std::to_string(o.weights.size()) +
-             " weights", "as many of each, at least one");
+             " weights",
+         "as many of each, at least one");
   }
   double sum = 0;
   for (const double weight : o.weights) {

@@ -20,9 +20,9 @@ enum class LengthColumn : std::uint8_t { kInput, kOutput };
 
 // Where a length is drawn for.
 struct LengthContext {
-  std::string place;        // "workload.input_len", for messages
-  std::string base_folder;  // where the file of an empirical length is looked up
-  std::string stream;       // name of its random stream
+  std::string place;                           // "workload.input_len", for messages
+  std::string base_folder;                     // where the file of an empirical length is looked up
+  std::string stream;                          // name of its random stream
   LengthColumn column = LengthColumn::kInput;  // which column of such a file
   std::uint64_t seed = 0;
 };

@@ -39,8 +39,8 @@ std::int64_t whole(std::string_view text, std::int64_t low, std::int64_t high, c
                    const FieldPlace& place) {
   std::int64_t value = 0;
   if (!parse_whole(text, value) || value < low || value > high) {
-    bad_field(place, text, std::string(what) + " from " + std::to_string(low) + " to " +
-                               std::to_string(high));
+    bad_field(place, text,
+              std::string(what) + " from " + std::to_string(low) + " to " + std::to_string(high));
   }
   return value;
 }
@@ -201,15 +201,19 @@ bool parse_timestamp_ns(std::string_view text, std::int64_t& ns) {
 void set_field(TraceRow& row, TraceField field, std::string_view text, const FieldPlace& place) {
   Request& r = row.request;
   switch (field) {
-    case TraceField::kInputTokens: r.prompt_tokens = tokens(text, 0, place); return;
-    case TraceField::kOutputTokens: r.output_tokens = tokens(text, 0, place); return;
+    case TraceField::kInputTokens:
+      r.prompt_tokens = tokens(text, 0, place);
+      return;
+    case TraceField::kOutputTokens:
+      r.output_tokens = tokens(text, 0, place);
+      return;
     case TraceField::kArrivalS:
     case TraceField::kArrivalMs:
     case TraceField::kArrivalNs: {
       const bool ms = field == TraceField::kArrivalMs;
       r.arrival = field == TraceField::kArrivalS ? duration(text, kNsPerSecond, "seconds", place)
-                  : ms ? duration(text, kNsPerMs, "milliseconds", place)
-                       : duration(text, 1, "nanoseconds", place);
+                  : ms                           ? duration(text, kNsPerMs, "milliseconds", place)
+                                                 : duration(text, 1, "nanoseconds", place);
       row.has_arrival = true;
       return;
     }
@@ -222,26 +226,40 @@ void set_field(TraceRow& row, TraceField field, std::string_view text, const Fie
       row.has_arrival = true;
       return;
     }
-    default: break;
+    default:
+      break;
   }
   if (text.empty()) return;  // the others are optional
   switch (field) {
-    case TraceField::kMaxTokens: r.max_tokens = tokens(text, 0, place); return;
-    case TraceField::kSessionId: r.session_id = session_of(text); return;
+    case TraceField::kMaxTokens:
+      r.max_tokens = tokens(text, 0, place);
+      return;
+    case TraceField::kSessionId:
+      r.session_id = session_of(text);
+      return;
     case TraceField::kPriority:
       r.priority = small(text, std::numeric_limits<std::int32_t>::min(), place);
       return;
-    case TraceField::kTenant: r.tenant = small(text, 0, place); return;
+    case TraceField::kTenant:
+      r.tenant = small(text, 0, place);
+      return;
     case TraceField::kThinkTimeS:
       r.think_time = duration(text, kNsPerSecond, "seconds", place);
       return;
     case TraceField::kThinkTimeMs:
       r.think_time = duration(text, kNsPerMs, "milliseconds", place);
       return;
-    case TraceField::kPrefixGroup: r.prefix_group = small(text, -1, place); return;
-    case TraceField::kPrefixTokens: r.prefix_tokens = tokens(text, 0, place); return;
-    case TraceField::kAcceptanceRate: r.acceptance_rate = rate(text, place); return;
-    default: return;
+    case TraceField::kPrefixGroup:
+      r.prefix_group = small(text, -1, place);
+      return;
+    case TraceField::kPrefixTokens:
+      r.prefix_tokens = tokens(text, 0, place);
+      return;
+    case TraceField::kAcceptanceRate:
+      r.acceptance_rate = rate(text, place);
+      return;
+    default:
+      return;
   }
 }
 
@@ -256,8 +274,9 @@ void add_id(TraceRow& row, TraceField field, std::uint64_t id, std::int32_t hash
     r.output_ids.push_back(id);
     return;
   }
-  r.content_granularity =
-      field == TraceField::kHashIds ? hash_block_size : field == TraceField::kBlockIds16 ? 16 : 1;
+  r.content_granularity = field == TraceField::kHashIds      ? hash_block_size
+                          : field == TraceField::kBlockIds16 ? 16
+                                                             : 1;
   r.content_ids.push_back(id);
 }
 

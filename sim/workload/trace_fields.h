@@ -11,14 +11,14 @@ namespace headway {
 // What a column of a log (or a key of a JSON row) says about a request, with its unit.
 enum class TraceField : std::uint8_t {
   kIgnored,
-  kArrivalS,        // seconds
+  kArrivalS,  // seconds
   kArrivalMs,
   kArrivalNs,
-  kTimestamp,       // "2023-11-16 18:15:46.6805900", with or without a zone: Z, +00:00
+  kTimestamp,  // "2023-11-16 18:15:46.6805900", with or without a zone: Z, +00:00
   kInputTokens,
-  kOutputTokens,    // 0 = the request failed
+  kOutputTokens,  // 0 = the request failed
   kMaxTokens,
-  kSessionId,       // a number or any text; empty or -1 = none
+  kSessionId,  // a number or any text; empty or -1 = none
   kPriority,
   kTenant,
   kThinkTimeS,
@@ -26,10 +26,10 @@ enum class TraceField : std::uint8_t {
   kPrefixGroup,
   kPrefixTokens,
   kAcceptanceRate,
-  kHashIds,         // ids of blocks of the format's (or the user's) size
-  kBlockIds16,      // ids of blocks of 16 tokens
-  kTokenIds,        // ids of single prompt tokens
-  kOutputIds,       // ids of single output tokens
+  kHashIds,     // ids of blocks of the format's (or the user's) size
+  kBlockIds16,  // ids of blocks of 16 tokens
+  kTokenIds,    // ids of single prompt tokens
+  kOutputIds,   // ids of single output tokens
 };
 
 // Larger than any context in use; what is above is a fault of the log.
@@ -46,7 +46,7 @@ struct TraceRow {
 struct FieldPlace {
   const std::string& path;
   std::int64_t line;
-  std::string_view column;  // "" = the whole row
+  std::string_view column;   // "" = the whole row
   std::string text() const;  // "line 12, column input_tokens"
 };
 

@@ -8,8 +8,8 @@ namespace headway {
 
 std::span<const TraceFormat> trace_formats() {
   static const TraceFormat kFormats[] = {
-      plain_csv_format(),      azure_csv_format(),  burstgpt_csv_format(),
-      mooncake_jsonl_format(), vidur_csv_format(),  llmservingsim_jsonl_format(),
+      plain_csv_format(),      azure_csv_format(),       burstgpt_csv_format(),
+      mooncake_jsonl_format(), vidur_csv_format(),       llmservingsim_jsonl_format(),
       lengths_csv_format(),    vllm_bench_json_format(),
   };
   return kFormats;

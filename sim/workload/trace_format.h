@@ -27,8 +27,8 @@ struct TraceReadOptions {
 // A trace format: one file under formats/ and one row of the table in trace_format.cpp.
 struct TraceFormat {
   const char* name;
-  const char* help;        // one line for `headway list formats`
-  const char* recognised;  // how "auto" tells it, for the message when none fits
+  const char* help;                           // one line for `headway list formats`
+  const char* recognised;                     // how "auto" tells it, for the message when none fits
   bool (*recognises)(std::string_view head);  // the file's beginning
   // `notes` receives what the user should know of the file's layout (columns not read).
   std::unique_ptr<TraceReader> (*open)(TraceText text, const TraceReadOptions& options,

@@ -18,12 +18,12 @@ namespace {
 // What the first reading found.
 struct Scan {
   std::string format;
-  std::int64_t rows = 0;          // without failed ones
+  std::int64_t rows = 0;  // without failed ones
   std::int64_t failed = 0;
   std::int64_t out_of_order = 0;
   SimTime first = SimTime::never();
-  SimTime lateness;               // a row comes at most this much behind a later one
-  bool held = false;              // the rows are in memory: the file cannot be read again
+  SimTime lateness;   // a row comes at most this much behind a later one
+  bool held = false;  // the rows are in memory: the file cannot be read again
   std::vector<Request> rows_held;
 };
 

@@ -16,11 +16,11 @@ struct LengthSummary {
 // What a trace is like, without running it.
 struct TraceSummary {
   std::int64_t requests = 0;
-  double span_s = 0;              // first to last arrival
-  double rate = 0;                // requests per second: (requests - 1) / span; 0 for no span
-  double gap_cv = 0;              // standard deviation of the gaps over their mean; 1 = Poisson
+  double span_s = 0;  // first to last arrival
+  double rate = 0;    // requests per second: (requests - 1) / span; 0 for no span
+  double gap_cv = 0;  // standard deviation of the gaps over their mean; 1 = Poisson
   LengthSummary input, output;
-  std::int64_t sessions = 0;      // distinct; 0 = none named
+  std::int64_t sessions = 0;  // distinct; 0 = none named
 
   // Of a cache that never forgets, by the traces' block ids: blocks of a prompt that an earlier
   // prompt began with, too. Unset (-1) without ids.

@@ -10,8 +10,17 @@ namespace headway {
 namespace {
 
 enum Column : std::uint32_t {
-  kSession, kPriority, kPrefixGroup, kPrefixTokens, kTenant, kThinkTime, kMaxTokens, kAcceptance,
-  kHash, kBlock16, kColumns
+  kSession,
+  kPriority,
+  kPrefixGroup,
+  kPrefixTokens,
+  kTenant,
+  kThinkTime,
+  kMaxTokens,
+  kAcceptance,
+  kHash,
+  kBlock16,
+  kColumns
 };
 static_assert(kColumns == std::size(TraceWriter::kOptional));
 
@@ -52,14 +61,24 @@ void append_csv_column(const Request& r, Column column, std::string& line) {
     case kSession:
       if (r.session_id >= 0) append_number(line, r.session_id);
       return;
-    case kPriority: append_number(line, r.priority); return;
+    case kPriority:
+      append_number(line, r.priority);
+      return;
     case kPrefixGroup:
       if (r.prefix_group >= 0) append_number(line, r.prefix_group);
       return;
-    case kPrefixTokens: append_number(line, r.prefix_tokens); return;
-    case kTenant: append_number(line, r.tenant); return;
-    case kThinkTime: append_time(line, r.think_time, 9); return;
-    case kMaxTokens: append_number(line, r.max_tokens); return;
+    case kPrefixTokens:
+      append_number(line, r.prefix_tokens);
+      return;
+    case kTenant:
+      append_number(line, r.tenant);
+      return;
+    case kThinkTime:
+      append_time(line, r.think_time, 9);
+      return;
+    case kMaxTokens:
+      append_number(line, r.max_tokens);
+      return;
     case kAcceptance:
       if (r.acceptance_rate >= 0) append_number(line, r.acceptance_rate);
       return;
@@ -69,7 +88,8 @@ void append_csv_column(const Request& r, Column column, std::string& line) {
     case kBlock16:
       if (r.content_granularity == kBlock16Tokens) append_ids(line, r.content_ids, ' ');
       return;
-    case kColumns: return;
+    case kColumns:
+      return;
   }
 }
 

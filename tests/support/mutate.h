@@ -36,7 +36,7 @@ class Mutator {
       case 1: text[at] = static_cast<char>(text[at] ^ (1U << below(8))); break;
       case 2: text.erase(at, length); break;
       case 3: text.insert(at, text.substr(below(text.size()), length)); break;
-      case 4: text.resize(at); break;
+      case 4: text.erase(at); break;
       case 5: std::swap(text[at], text[below(text.size())]); break;
       case 6: text.insert(at, words[below(words.size())]); break;
       default: text.replace(at, length, words[below(words.size())]); break;

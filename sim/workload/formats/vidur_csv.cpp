@@ -21,10 +21,9 @@ std::unique_ptr<TraceReader> open(TraceText text, const TraceReadOptions& option
 }  // namespace
 
 TraceFormat vidur_csv_format() {
-  return {"vidur",
-          "Vidur request traces: arrived_at (seconds), num_prefill_tokens, num_decode_tokens",
-          "a CSV header with arrived_at, num_prefill_tokens and num_decode_tokens",
-          recognises, open};
+  return {
+      "vidur", "Vidur request traces: arrived_at (seconds), num_prefill_tokens, num_decode_tokens",
+      "a CSV header with arrived_at, num_prefill_tokens and num_decode_tokens", recognises, open};
 }
 
 }  // namespace headway

@@ -1,7 +1,6 @@
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
-
-#include <nlohmann/json.hpp>
 
 #include "sim/core/errors.h"
 #include "sim/workload/formats/formats.h"
@@ -24,8 +23,8 @@ class VllmBenchReader final : public TraceReader {
     try {
       json = Json::parse(all);
     } catch (const Json::parse_error& error) {
-      throw InputError({path_, "byte " + std::to_string(error.byte), "what is not JSON",
-                        "one JSON object"});
+      throw InputError(
+          {path_, "byte " + std::to_string(error.byte), "what is not JSON", "one JSON object"});
     }
     inputs_ = list(json, "input_lens", "");
     outputs_ = list(json, "output_lens", "");
@@ -37,8 +36,10 @@ class VllmBenchReader final : public TraceReader {
     }
     for (const auto* other : {&outputs_, &times_}) {
       if (other->size() != inputs_.size()) {
-        throw InputError({path_, "", "lists of " + std::to_string(inputs_.size()) + " and " +
-                          std::to_string(other->size()) + " elements", "lists of one length"});
+        throw InputError({path_, "",
+                          "lists of " + std::to_string(inputs_.size()) + " and " +
+                              std::to_string(other->size()) + " elements",
+                          "lists of one length"});
       }
     }
   }

@@ -75,7 +75,8 @@ TEST_CASE("a truncated or damaged gzip file is an input error", "[unit]") {
   std::string text;
   for (int i = 0; i < 20000; ++i) text += std::to_string(i * 7919 % 10007) + "\n";
   const std::string whole = gzipped(text);
-  for (const std::size_t size : {whole.size() / 2, whole.size() - 1, whole.size() - 8, std::size_t{12}}) {
+  for (const std::size_t size :
+       {whole.size() / 2, whole.size() - 1, whole.size() - 8, std::size_t{12}}) {
     const std::string path = folder.write("cut.gz", whole.substr(0, size));
     CHECK_THROWS_WITH(lines_of(path), ContainsSubstring(path) && ContainsSubstring("after line") &&
                                           ContainsSubstring("ends too early"));

@@ -141,8 +141,8 @@ TEST_CASE("a turn's prompt is all that was said before and its own input", "[uni
 
 TEST_CASE("the text of a conversation stays the same from turn to turn", "[unit]") {
   const auto requests = test::read_all(chats()).requests;
-  const auto second = std::find_if(requests.begin(), requests.end(),
-                                   [](const Request& r) { return r.turn == 1; });
+  const auto second =
+      std::find_if(requests.begin(), requests.end(), [](const Request& r) { return r.turn == 1; });
   REQUIRE(second != requests.end());
   const Request& first = *(second - 1);
   REQUIRE(first.session_id == second->session_id);
@@ -181,9 +181,9 @@ TEST_CASE("a client walks generated conversations turn by turn", "[unit][client]
   std::map<std::int64_t, SimTime> finished;
   int sent = 0;
   while (!client.drained() || !flights.empty()) {
-    const auto soonest = std::min_element(
-        flights.begin(), flights.end(),
-        [](const Flight& a, const Flight& b) { return a.finish < b.finish; });
+    const auto soonest =
+        std::min_element(flights.begin(), flights.end(),
+                         [](const Flight& a, const Flight& b) { return a.finish < b.finish; });
     const auto send = client.next_send();
     if (send && (flights.empty() || *send < soonest->finish)) {
       const Request r = client.pop(*send);

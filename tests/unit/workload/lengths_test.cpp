@@ -17,8 +17,8 @@ struct Drawn {
 };
 
 Drawn draw(const LengthOptions& options, int n = 100'000, const std::string& folder = "") {
-  const auto sampler =
-      make_length_sampler(options, {"workload.input_len", folder, "input_len", LengthColumn::kInput, 5});
+  const auto sampler = make_length_sampler(
+      options, {"workload.input_len", folder, "input_len", LengthColumn::kInput, 5});
   double sum = 0, squares = 0;
   Drawn d{0, 0, 1 << 30, 0};
   for (int i = 0; i < n; ++i) {

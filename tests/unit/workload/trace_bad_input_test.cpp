@@ -69,10 +69,12 @@ TEST_CASE("bad optional fields are not passed over", "[unit][trace]") {
 }
 
 TEST_CASE("what does not fit the prompt is refused", "[unit][trace]") {
-  CHECK(error_of("a.csv", "arrival_s,input_tokens,output_tokens,prefix_tokens\n0,10,1,11\n").found ==
-        "\"11 prefix tokens\"");
-  CHECK(error_of("a.csv", "arrival_s,input_tokens,output_tokens,block_ids16\n0,32,1,1 2 3\n").found ==
-        "\"3 block ids\"");
+  CHECK(
+      error_of("a.csv", "arrival_s,input_tokens,output_tokens,prefix_tokens\n0,10,1,11\n").found ==
+      "\"11 prefix tokens\"");
+  CHECK(
+      error_of("a.csv", "arrival_s,input_tokens,output_tokens,block_ids16\n0,32,1,1 2 3\n").found ==
+      "\"3 block ids\"");
 }
 
 TEST_CASE("a missing column is named, with the one that may be meant", "[unit][trace]") {
@@ -112,27 +114,31 @@ TEST_CASE("a format named for another's file says which column it misses", "[uni
 }
 
 TEST_CASE("bad timestamps are named", "[unit][trace]") {
-  const auto parts = error_of("a.csv",
-                              "TIMESTAMP,ContextTokens,GeneratedTokens\n16.11.2023 18:15,374,44\n");
+  const auto parts =
+      error_of("a.csv", "TIMESTAMP,ContextTokens,GeneratedTokens\n16.11.2023 18:15,374,44\n");
   CHECK(parts.place == "line 2, column TIMESTAMP");
   CHECK(parts.found == "\"16.11.2023 18:15\"");
 }
 
 TEST_CASE("bad JSON rows are named by line, key or byte", "[unit][trace]") {
-  const std::string good = R"({"timestamp": 0, "input_length": 9, "output_length": 2})" "\n";
+  const std::string good = R"({"timestamp": 0, "input_length": 9, "output_length": 2})"
+                           "\n";
   const auto row = GENERATE(values<BadRow>({
-      {R"({"timestamp": 0, "input_length": 9, "output_len)", "line 2, byte 48", "not JSON", "object"},
-      {R"({"timestamp": 0, "input_length": 9})", "line 2", "without \"output_length\"", "every row"},
+      {R"({"timestamp": 0, "input_length": 9, "output_len)", "line 2, byte 48", "not JSON",
+       "object"},
+      {R"({"timestamp": 0, "input_length": 9})", "line 2", "without \"output_length\"",
+       "every row"},
       {R"({"timestamp": 0, "input_length": -9, "output_length": 2})", "line 2, column input_length",
        "\"-9\"", "from 0 to"},
-      {R"({"timestamp": 0, "input_length": 0, "output_length": 2})", "line 2", "0 prompt tokens", "1"},
+      {R"({"timestamp": 0, "input_length": 0, "output_length": 2})", "line 2", "0 prompt tokens",
+       "1"},
       {R"({"timestamp": 0, "input_length": 1000000000000, "output_length": 2})",
        "line 2, column input_length", "1000000000000", "16777216"},
-      {R"({"timestamp": 0, "input_length": "9", "output_length": 2})", "line 2, column input_length",
-       "9", "a number"},
-      {R"({"timestamp": 0, "input_length": [9], "output_length": 2})", "line 2, column input_length",
-       "a list", "a number"},
-      {R"({"timestamp": NaN, "input_length": 9, "output_length": 2})", "line 2, column timestamp, byte 15",
+      {R"({"timestamp": 0, "input_length": "9", "output_length": 2})",
+       "line 2, column input_length", "9", "a number"},
+      {R"({"timestamp": 0, "input_length": [9], "output_length": 2})",
+       "line 2, column input_length", "a list", "a number"},
+      {R"({"timestamp": NaN, "input_length": 9, "output_length": 2})", "line 2, byte 15",
        "not JSON", "object"},
       {R"({"timestamp": 0, "input_length": 9, "output_length": 2, "hash_ids": 4})",
        "line 2, column hash_ids", "4", "a list of ids"},
@@ -145,8 +151,8 @@ TEST_CASE("bad JSON rows are named by line, key or byte", "[unit][trace]") {
       {R"({"input_length": 9, "output_length": 2})", "line 2", "a row without a time", "one"},
       {R"([1, 2])", "line 2", "[", "one JSON object a line"},
       {R"(17)", "line 2", "17", "one JSON object a line"},
-      {R"({"timestamp": 0, "input_length": 9, "output_length": 2} x)", "line 2, byte 57", "not JSON",
-       "object"},
+      {R"({"timestamp": 0, "input_length": 9, "output_length": 2} x)", "line 2, byte 57",
+       "not JSON", "object"},
   }));
   CAPTURE(row.row);
   const auto parts = error_of("m.jsonl", good + row.row + "\n" + good);
@@ -160,10 +166,13 @@ TEST_CASE("bad benchmark results are named", "[unit][trace]") {
   CHECK_THAT(error_of("r.json", R"({"input_lens": [1, 2], "duration": 3})").found,
              ContainsSubstring("output_lens"));
   CHECK_THAT(error_of("r.json", R"({"input_lens": [1, 2)").place, ContainsSubstring("byte"));
-  CHECK_THAT(error_of("r.json", R"({"input_lens": [1, 2], "output_lens": [1], "start_times": [0, 1]})")
-                 .expected, ContainsSubstring("lists of one length"));
-  CHECK_THAT(error_of("r.json", R"({"input_lens": ["x"], "output_lens": [1], "start_times": [0]})")
-                 .place, ContainsSubstring("input_lens[0]"));
+  CHECK_THAT(
+      error_of("r.json", R"({"input_lens": [1, 2], "output_lens": [1], "start_times": [0, 1]})")
+          .expected,
+      ContainsSubstring("lists of one length"));
+  CHECK_THAT(
+      error_of("r.json", R"({"input_lens": ["x"], "output_lens": [1], "start_times": [0]})").place,
+      ContainsSubstring("input_lens[0]"));
 }
 
 TEST_CASE("a truncated gz, a folder and a missing file are named", "[unit][trace]") {

@@ -59,7 +59,8 @@ TEST_CASE("any disorder is sorted as a stable sort would", "[unit][trace]") {
 TEST_CASE("offset leaves out the first seconds; the next request is at 0", "[unit][trace]") {
   WorkloadOptions options;
   options.offset_s = 5;
-  const auto trace = read_text("a.csv", kHeader + "100,1,1\n104.9,2,1\n105,3,1\n107,4,1\n", options);
+  const auto trace =
+      read_text("a.csv", kHeader + "100,1,1\n104.9,2,1\n105,3,1\n107,4,1\n", options);
   CHECK(prompts(trace) == Prompts{3, 4});
   CHECK(trace.requests[0].id == 0);
   CHECK(trace.requests[0].arrival == SimTime());
@@ -79,7 +80,8 @@ TEST_CASE("rate_scale divides the gaps, not the think times", "[unit][trace]") {
   options.rate_scale = 4;
   const auto trace = read_text("a.csv",
                                "arrival_s,input_tokens,output_tokens,session_id,think_time_s\n"
-                               "10,1,1,0,0\n12,2,1,0,3\n13,3,1,0,3\n", options);
+                               "10,1,1,0,0\n12,2,1,0,3\n13,3,1,0,3\n",
+                               options);
   CHECK(trace.requests[1].arrival == SimTime::from_seconds(0.5));
   CHECK(trace.requests[2].arrival == SimTime::from_seconds(0.75));
   CHECK(trace.requests[2].think_time == SimTime::from_seconds(3));

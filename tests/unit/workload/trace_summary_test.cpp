@@ -1,7 +1,6 @@
 #include "sim/workload/trace_summary.h"
 
 #include <cstdio>
-
 #include <nlohmann/json.hpp>
 
 #include "sim/cli/trace_command.h"
@@ -77,8 +76,8 @@ TEST_CASE("the catalogue's traces have the figures that were published", "[unit]
 TEST_CASE("trace inspect prints the summary as text and as JSON", "[unit][trace]") {
   const test::TempFolder folder;
   WorkloadOptions options;
-  options.trace = folder.write("a.csv",
-                               "arrival_s,input_tokens,output_tokens\n1,10,1\n0,20,0\n0,30,2\n");
+  options.trace =
+      folder.write("a.csv", "arrival_s,input_tokens,output_tokens\n1,10,1\n0,20,0\n0,30,2\n");
   const auto printed = [&](bool json) {
     const std::string path = folder / "out";
     std::FILE* out = std::fopen(path.c_str(), "w");

@@ -23,7 +23,8 @@ inline Trace read_all(const WorkloadOptions& options, const std::string& folder 
 }
 
 // The text as a file of that name, read with those options.
-inline Trace read_text(const std::string& name, const std::string& text, WorkloadOptions options = {}) {
+inline Trace read_text(const std::string& name, const std::string& text,
+                       WorkloadOptions options = {}) {
   const TempFolder folder;
   folder.write(name, text);
   options.trace = name;

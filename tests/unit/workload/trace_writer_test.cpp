@@ -44,7 +44,8 @@ const std::string kFull =
 
 TEST_CASE("INV-9: a trace written out and read back gives the same requests", "[unit][trace]") {
   const test::TempFolder folder;
-  const std::string name = GENERATE(as<std::string>(), "out.csv", "out.csv.gz", "out.jsonl", "out.jsonl.gz");
+  const std::string name =
+      GENERATE(as<std::string>(), "out.csv", "out.csv.gz", "out.jsonl", "out.jsonl.gz");
   CAPTURE(name);
   folder.write("full.csv", kFull);
   std::vector<std::string> notes;
@@ -89,7 +90,8 @@ TEST_CASE("a conversion that fails leaves no file", "[unit][trace]") {
                   InputError);
   CHECK_THROWS_AS(convert_trace(trace_at(folder / "bad.csv"), "", folder / "o", "xml", notes),
                   InputError);
-  folder.write("ids.jsonl", R"({"arrival_time_ns":0,"input_toks":1,"output_toks":1,"input_tok_ids":[4]})");
+  folder.write("ids.jsonl",
+               R"({"arrival_time_ns":0,"input_toks":1,"output_toks":1,"input_tok_ids":[4]})");
   CHECK_THROWS_WITH(convert_trace(trace_at(folder / "ids.jsonl"), "", folder / "o.csv", "", notes),
                     ContainsSubstring("ids of single tokens"));
   CHECK(folder.entries() == 2);
@@ -97,7 +99,8 @@ TEST_CASE("a conversion that fails leaves no file", "[unit][trace]") {
 
 TEST_CASE("another block size of hash ids is said", "[unit][trace]") {
   const test::TempFolder folder;
-  folder.write("m.jsonl", R"({"timestamp":0,"input_length":100,"output_length":1,"hash_ids":[4,5]})");
+  folder.write("m.jsonl",
+               R"({"timestamp":0,"input_length":100,"output_length":1,"hash_ids":[4,5]})");
   WorkloadOptions options = trace_at(folder / "m.jsonl");
   options.hash_block_size = 64;
   std::vector<std::string> notes;
