@@ -1,4 +1,5 @@
 #include <memory>
+#include <span>
 
 #include <nlohmann/json.hpp>
 
@@ -9,7 +10,10 @@
 #include "sim/cli/variants.h"
 #include "sim/core/errors.h"
 #include "sim/core/output_file.h"
+#include "sim/metrics/latency.h"
+#include "sim/report/cdf_svg.h"
 #include "sim/report/compare_table.h"
+#include "sim/report/explanation.h"
 #include "sim/report/result_json.h"
 #include "sim/report/terminal.h"
 #include "sim/report/terminal_block.h"
@@ -35,6 +39,7 @@ class CompareCommand final : public Command {
     arguments.list("--vary", "KEY=V1,V2,...", vary_,
                    "A key and the values to try (repeat for every combination of several keys)");
     arguments.text("--save-result", "FILE.json", result_path_, "Write the table and every summary");
+    arguments.text("--svg", "FILE.svg", svg_path_, "Draw the latency distributions");
     arguments.flag("--markdown", markdown_, "Print the table as Markdown");
     arguments.flag("--json", json_, "Print the table as JSON");
   }
@@ -56,7 +61,13 @@ class CompareCommand final : public Command {
     for (const Variant& variant : variants) scenarios.push_back(scenario_.load(variant.assignments));
     std::unique_ptr<OutputFile> file;
     if (!result_path_.empty()) file = std::make_unique<OutputFile>(result_path_);
+    std::unique_ptr<OutputFile> picture;
+    if (!svg_path_.empty()) picture = std::make_unique<OutputFile>(svg_path_);
     report(variants, scenarios, file.get());
+    if (picture != nullptr) {
+      picture->write(latency_svg(variants, scenarios.front()));
+      picture->commit();
+    }
     return 0;
   }
 
@@ -71,9 +82,14 @@ class CompareCommand final : public Command {
         print_err("\r\x1b[K" + std::to_string(i + 1) + "/" + std::to_string(variants.size()) + " " +
                   variants[i].label + "\n");
       }
-      const Execution run = execute(scenarios[i], {}, progress);
+      LatencyMetrics latencies;
+      Observer* const extra[] = {&latencies};
+      const Execution run = execute(
+          scenarios[i], std::span<Observer* const>(extra, svg_path_.empty() ? 0 : 1), progress);
       if (!scenario_.quiet()) print_err(labelled(notes_text(run), variants[i].label));
-      rows.push_back({variants[i].label, {run.summary}, explain(variants[i], scenarios[i])});
+      rows.push_back({variants[i].label, {run.summary},
+                      explain(variants[i], scenarios[i]) + explain_run(run.summary)});
+      if (!svg_path_.empty()) curves_.push_back(latencies);
       if (file != nullptr) results.push_back(result_json(run.summary, run.info));
     }
     const std::string title = scenarios.front().name;
@@ -93,10 +109,24 @@ class CompareCommand final : public Command {
     return compare_text(rows, title, use_colour(stdout));
   }
 
+  std::string latency_svg(const std::vector<Variant>& variants, const Scenario& scenario) const {
+    std::vector<CdfPanel> panels{{"Time to first token", scenario.slo.ttft_ms.value_or(0), {}},
+                                 {"Time per output token", scenario.slo.tpot_ms.value_or(0), {}},
+                                 {"End-to-end latency", scenario.slo.e2el_ms.value_or(0), {}}};
+    constexpr LatencyMetric kMetrics[] = {LatencyMetric::kTtft, LatencyMetric::kTpot,
+                                          LatencyMetric::kE2el};
+    for (std::size_t p = 0; p < panels.size(); ++p) {
+      for (std::size_t i = 0; i < variants.size(); ++i) {
+        panels[p].curves.push_back({variants[i].label, curves_[i].cdf_ms(kMetrics[p], 200)});
+      }
+    }
+    return cdf_svg(panels, scenario.name);
+  }
+
   // A line on a policy says what its rule is; other keys explain themselves.
   static std::string explain(const Variant& variant, const Scenario& scenario) {
     for (const Assignment& assignment : variant.assignments) {
-      if (assignment.key == "engine.scheduler") return scheduler_help(scenario.engine.scheduler);
+      if (assignment.key == "engine.scheduler") return scheduler_help(scenario.engine.scheduler) + ". ";
     }
     return "";
   }
@@ -113,7 +143,8 @@ class CompareCommand final : public Command {
 
   ScenarioArguments scenario_;
   std::vector<std::string> vary_;
-  std::string result_path_;
+  std::string result_path_, svg_path_;
+  std::vector<LatencyMetrics> curves_;  // by variant, when a picture is wanted
   bool markdown_ = false, json_ = false;
 };
 

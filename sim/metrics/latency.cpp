@@ -107,4 +107,25 @@ double LatencyMetrics::percentile_ms(LatencyMetric metric, double q) const {
   return runs.empty() ? 0.0 : percentile(runs, q) / kNsPerMs;
 }
 
+std::vector<std::pair<double, double>> LatencyMetrics::cdf_ms(LatencyMetric metric,
+                                                              int points) const {
+  std::vector<double> sorted = tpot_ms_;
+  std::vector<ValueRun> runs;
+  if (metric == LatencyMetric::kTpot) {
+    std::sort(sorted.begin(), sorted.end());
+    if (sorted.empty()) return {};
+  } else {
+    runs = sorted_runs(metric);
+    if (runs.empty()) return {};
+  }
+  std::vector<std::pair<double, double>> curve;
+  for (int i = 0; i <= points; ++i) {
+    const double share = static_cast<double>(i) / points;
+    const double ms = metric == LatencyMetric::kTpot ? percentile(sorted, 100 * share)
+                                                     : percentile(runs, 100 * share) / kNsPerMs;
+    curve.emplace_back(ms, share);
+  }
+  return curve;
+}
+
 }  // namespace headway

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "sim/metrics/observer.h"
@@ -38,6 +39,8 @@ class LatencyMetrics final : public Observer {
   Distribution distribution_ms(LatencyMetric metric) const;
   // Any percentile (0 to 100) in milliseconds; 0 when nothing was measured.
   double percentile_ms(LatencyMetric metric, double q) const;
+  // The distribution as at most `points` + 1 pairs (value in ms, share at or below), by equal shares.
+  std::vector<std::pair<double, double>> cdf_ms(LatencyMetric metric, int points) const;
 
  private:
   std::vector<ValueRun> sorted_runs(LatencyMetric metric) const;
