@@ -32,14 +32,30 @@ class Mutator {
     const std::size_t at = below(text.size());
     const std::size_t length = 1 + below(std::min<std::size_t>(text.size() - at, 24));
     switch (below(8)) {
-      case 0: text[at] = static_cast<char>(below(256)); break;
-      case 1: text[at] = static_cast<char>(text[at] ^ (1U << below(8))); break;
-      case 2: text.erase(at, length); break;
-      case 3: text.insert(at, text.substr(below(text.size()), length)); break;
-      case 4: text.erase(at); break;
-      case 5: std::swap(text[at], text[below(text.size())]); break;
-      case 6: text.insert(at, words[below(words.size())]); break;
-      default: text.replace(at, length, words[below(words.size())]); break;
+      case 0:
+        text[at] = static_cast<char>(below(256));
+        break;
+      case 1:
+        text[at] = static_cast<char>(text[at] ^ (1U << below(8)));
+        break;
+      case 2:
+        text.erase(at, length);
+        break;
+      case 3:
+        text.insert(at, text.substr(below(text.size()), length));
+        break;
+      case 4:
+        text.resize(at);
+        break;
+      case 5:
+        std::swap(text[at], text[below(text.size())]);
+        break;
+      case 6:
+        text.insert(at, words[below(words.size())]);
+        break;
+      default:
+        text.replace(at, length, words[below(words.size())]);
+        break;
     }
   }
 
