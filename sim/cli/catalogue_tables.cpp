@@ -1,11 +1,11 @@
 #include "sim/cli/catalogue_tables.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
-#include <string>
-
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <string>
 
 #include "sim/core/data_files.h"
 #include "sim/core/input_file.h"
@@ -38,8 +38,8 @@ TextTable routers() {
 }
 
 TextTable models() {
-  TextTable rows = {{"name", "parameters_1e9", "active_1e9", "layers", "hidden", "heads", "kv_heads",
-                     "head_dim", "max_len", "kv_bytes_per_token", "source"}};
+  TextTable rows = {{"name", "parameters_1e9", "active_1e9", "layers", "hidden", "heads",
+                     "kv_heads", "head_dim", "max_len", "kv_bytes_per_token", "source"}};
   for (const std::string& name : catalogue_names("models")) {
     const ModelSpec m = load_model(name, "");
     rows.push_back({name, fmt::format("{:.2f}", static_cast<double>(parameter_count(m)) / 1e9),
@@ -60,8 +60,8 @@ TextTable gpus() {
   for (const std::string& name : catalogue_names("gpus")) {
     const GpuSpec g = load_gpu(name);
     rows.push_back({name, fmt::format("{:.1f}", static_cast<double>(g.memory_bytes) / 1e9),
-                    tera(g.memory_bandwidth), tera(g.flops_bf16), tera(g.flops_fp8), tera(g.flops_fp4),
-                    fmt::format("{:.2f}", g.price_per_hour), g.full_name});
+                    tera(g.memory_bandwidth), tera(g.flops_bf16), tera(g.flops_fp8),
+                    tera(g.flops_fp4), fmt::format("{:.2f}", g.price_per_hour), g.full_name});
   }
   return rows;
 }
@@ -70,10 +70,12 @@ TextTable gpus() {
 TextTable profiles() {
   TextTable rows = {{"name", "gpu", "tables", "rows", "measured_by", "licence", "source"}};
   const auto text = [](const nlohmann::json& object, const char* key) {
-    return object.contains(key) && object.at(key).is_string() ? object.at(key).get<std::string>() : "-";
+    return object.contains(key) && object.at(key).is_string() ? object.at(key).get<std::string>()
+                                                              : "-";
   };
   for (const std::string& name : catalogue_names("profiles")) {
-    const nlohmann::json json = read_json_file(data_folder("profiles") + "/" + name + "/profile.json");
+    const nlohmann::json json =
+        read_json_file(data_folder("profiles") + "/" + name + "/profile.json");
     const nlohmann::json provenance = json.value("provenance", nlohmann::json::object());
     const nlohmann::json tables = json.value("tables", nlohmann::json::array());
     std::int64_t points = 0;
@@ -130,13 +132,14 @@ std::span<const CatalogueKind> catalogue_kinds() {
 }
 
 TextTable accuracy_table() {
-  TextTable rows = {{"profile", "op", "variant", "held_out", "points", "median_percent", "p90_percent",
-                     "bias_percent"}};
+  TextTable rows = {{"profile", "op", "variant", "held_out", "points", "median_percent",
+                     "p90_percent", "bias_percent"}};
   for (const std::string& name : catalogue_names("profiles")) {
     const Profile profile = read_profile(data_folder("profiles") + "/" + name, name);
     for (const AccuracyRow& row : profile_accuracy(profile)) {
       rows.push_back({name, row.op, row.variant, row.held_out, std::to_string(row.points),
-                      fmt::format("{:.2f}", row.median_percent), fmt::format("{:.2f}", row.p90_percent),
+                      fmt::format("{:.2f}", row.median_percent),
+                      fmt::format("{:.2f}", row.p90_percent),
                       fmt::format("{:+.2f}", row.bias_percent)});
     }
   }

@@ -32,9 +32,10 @@ int run_cli(int argc, char** argv) {
   } catch (const std::bad_alloc&) {
     return complain("out of memory", 1);
   } catch (const std::exception& error) {
-    return complain(std::string("internal error: ") + error.what() +
-                        "\nThis is a fault of ours; please report it with the command line and the scenario.",
-                    1);
+    return complain(
+        std::string("internal error: ") + error.what() +
+            "\nThis is a fault of ours; please report it with the command line and the scenario.",
+        1);
   }
 }
 

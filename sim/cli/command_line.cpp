@@ -1,10 +1,9 @@
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <functional>
 #include <map>
-
-#include <CLI/CLI.hpp>
 
 #include "sim/cli/command.h"
 #include "sim/cli/console.h"
@@ -32,8 +31,12 @@ class Cli11Arguments final : public Arguments {
   void list(const std::string& name, const std::string& metavar, std::vector<std::string>& value,
             const std::string& help) override {
     // One value a flag, so that a following word is not swallowed.
-    app_.add_option(name, value, help)->type_name(metavar)->type_size(1)->expected(1)
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)->allow_extra_args(false);
+    app_.add_option(name, value, help)
+        ->type_name(metavar)
+        ->type_size(1)
+        ->expected(1)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+        ->allow_extra_args(false);
   }
   void number(const std::string& name, const std::string& metavar,
               std::optional<std::int64_t>& value, std::int64_t low,
@@ -85,7 +88,8 @@ struct Program {
   Program() {
     app.require_subcommand(1);
     app.set_help_flag("-h,--help", "Print this and exit");
-    app.footer("headway help COMMAND explains a command; headway help scenario every key of a scenario.");
+    app.footer(
+        "headway help COMMAND explains a command; headway help scenario every key of a scenario.");
     for (const CommandRow& row : command_table()) add(row);
   }
 
@@ -138,9 +142,11 @@ void explain_unknown(CLI::App& root, int argc, char** argv) {
       const std::string name = word.substr(0, word.find('='));
       const std::vector<std::string> known = flag_names(*at);
       const bool here = std::find(known.begin(), known.end(), name) != known.end();
-      const bool glued = word[1] != '-' && std::find(known.begin(), known.end(), word.substr(0, 2)) != known.end();
+      const bool glued =
+          word[1] != '-' && std::find(known.begin(), known.end(), word.substr(0, 2)) != known.end();
       if (here || glued) continue;
-      if (word.find_first_not_of("-0123456789.e") == std::string::npos) continue;  // a negative number
+      if (word.find_first_not_of("-0123456789.e") == std::string::npos)
+        continue;  // a negative number
       throw InputError({"command line", path, "the unknown flag " + name, one_of(name, known)});
     }
     const std::vector<std::string> names = subcommand_names(*at);

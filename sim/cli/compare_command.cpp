@@ -1,11 +1,11 @@
 #include <memory>
-#include <span>
-
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "sim/cli/commands.h"
 #include "sim/cli/console.h"
 #include "sim/cli/execute.h"
+#include "sim/cli/outputs.h"
 #include "sim/cli/scenario_arguments.h"
 #include "sim/cli/variants.h"
 #include "sim/core/errors.h"
@@ -46,10 +46,12 @@ class CompareCommand final : public Command {
 
   int run() override {
     if (vary_.empty()) {
-      throw InputError({"command line", "headway compare", "nothing to compare", "--vary KEY=V1,V2,..."});
+      throw InputError(
+          {"command line", "headway compare", "nothing to compare", "--vary KEY=V1,V2,..."});
     }
     if (markdown_ && json_) {
-      throw InputError({"command line", "headway compare", "both --markdown and --json", "one of them"});
+      throw InputError(
+          {"command line", "headway compare", "both --markdown and --json", "one of them"});
     }
     const std::vector<Variant> variants = make_variants(vary_);
     if (variants.size() > kMaxVariants) {
@@ -58,22 +60,30 @@ class CompareCommand final : public Command {
     }
     // All are read before the first is run: a mistake in the last costs no waiting.
     std::vector<Scenario> scenarios;
-    for (const Variant& variant : variants) scenarios.push_back(scenario_.load(variant.assignments));
-    std::unique_ptr<OutputFile> file;
+    for (const Variant& variant : variants)
+      scenarios.push_back(scenario_.load(variant.assignments));
+    Outputs outputs;
+    outputs.claim("--save-result", result_path_);
+    outputs.claim("--svg", svg_path_);
+    std::unique_ptr<OutputFile> file, picture;
     if (!result_path_.empty()) file = std::make_unique<OutputFile>(result_path_);
-    std::unique_ptr<OutputFile> picture;
     if (!svg_path_.empty()) picture = std::make_unique<OutputFile>(svg_path_);
-    report(variants, scenarios, file.get());
-    if (picture != nullptr) {
-      picture->write(latency_svg(variants, scenarios.front()));
-      picture->commit();
-    }
+    const std::string table = simulate_all(variants, scenarios, file.get());
+    if (picture) picture->write(latency_svg(variants, scenarios.front()));
+    // Where a file goes to stdout, the table is talk.
+    if (!outputs.to_stdout())
+      print_out(table);
+    else if (!scenario_.quiet())
+      print_err(table);
+    if (file) outputs.commit(result_path_, *file);
+    if (picture) outputs.commit(svg_path_, *picture);
     return 0;
   }
 
  private:
-  void report(const std::vector<Variant>& variants, const std::vector<Scenario>& scenarios,
-              OutputFile* file) {
+  // Runs them one after the other; the table as text, and into `file` (may be null) with the rest.
+  std::string simulate_all(const std::vector<Variant>& variants,
+                           const std::vector<Scenario>& scenarios, OutputFile* file) {
     std::vector<CompareRow> rows;
     nlohmann::ordered_json results = nlohmann::ordered_json::array();
     for (std::size_t i = 0; i < variants.size(); ++i) {
@@ -87,7 +97,8 @@ class CompareCommand final : public Command {
       const Execution run = execute(
           scenarios[i], std::span<Observer* const>(extra, svg_path_.empty() ? 0 : 1), progress);
       if (!scenario_.quiet()) print_err(labelled(notes_text(run), variants[i].label));
-      rows.push_back({variants[i].label, {run.summary},
+      rows.push_back({variants[i].label,
+                      {run.summary},
                       explain(variants[i], scenarios[i]) + explain_run(run.summary)});
       if (!svg_path_.empty()) curves_.push_back(latencies);
       if (file != nullptr) results.push_back(result_json(run.summary, run.info));
@@ -98,9 +109,7 @@ class CompareCommand final : public Command {
       all["results"] = std::move(results);
       file->write(all.dump(2) + "\n");
     }
-    if (result_path_ != "-") print_out(table(rows, title));
-    else if (!scenario_.quiet()) print_err(table(rows, title));
-    if (file != nullptr) file->commit();
+    return table(rows, title);
   }
 
   std::string table(const std::vector<CompareRow>& rows, const std::string& title) const {
@@ -126,7 +135,8 @@ class CompareCommand final : public Command {
   // A line on a policy says what its rule is; other keys explain themselves.
   static std::string explain(const Variant& variant, const Scenario& scenario) {
     for (const Assignment& assignment : variant.assignments) {
-      if (assignment.key == "engine.scheduler") return scheduler_help(scenario.engine.scheduler) + ". ";
+      if (assignment.key == "engine.scheduler")
+        return scheduler_help(scenario.engine.scheduler) + ". ";
     }
     return "";
   }

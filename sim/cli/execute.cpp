@@ -61,7 +61,10 @@ Execution execute(const Scenario& scenario, std::span<Observer* const> extra, bo
   const WorkloadOptions& w = scenario.workload;
   RunMetrics metrics({slo_limits(scenario), false});
   FailureCounter failures;
-  ProgressLine progress(stderr, show_progress, w.generated() ? w.num_prompts : w.limit > 0 ? w.limit : -1);
+  ProgressLine progress(stderr, show_progress,
+                        w.generated() ? w.num_prompts
+                        : w.limit > 0 ? w.limit
+                                      : -1);
   std::vector<Observer*> observers = {&metrics, &failures, &progress};
   observers.insert(observers.end(), extra.begin(), extra.end());
 

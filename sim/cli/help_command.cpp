@@ -18,8 +18,10 @@ std::string scenario_help() {
     rows.push_back({doc.key, doc.default_value.empty() ? "(required)" : doc.default_value,
                     doc.valid.empty() ? doc.type : doc.valid, doc.help});
   }
-  return "A scenario is a JSON file (// comments allowed). Every key can also be given as --set KEY=VALUE.\n"
-         "LENGTH stands for workload.input_len and the like: a number of tokens, or an object.\n\n" +
+  return "A scenario is a JSON file (// comments allowed). Every key can also be given as --set "
+         "KEY=VALUE.\n"
+         "LENGTH stands for workload.input_len and the like: a number of tokens, or an "
+         "object.\n\n" +
          aligned(rows);
 }
 
@@ -41,7 +43,8 @@ class HelpCommand final : public Command {
       if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
     }
     if (!topic_.empty() && std::find(names.begin(), names.end(), topic_) == names.end()) {
-      throw InputError({"command line", "headway help", "\"" + topic_ + "\"", one_of(topic_, names)});
+      throw InputError(
+          {"command line", "headway help", "\"" + topic_ + "\"", one_of(topic_, names)});
     }
     std::vector<std::string> words = {"headway", topic_, detail_, "--help"};
     std::vector<char*> argv;

@@ -12,7 +12,8 @@ class ImportCommand final : public Command {
     for (const std::string& name : import_formats()) names += (names.empty() ? "" : ", ") + name;
     arguments.positional("format", format_, "Whose measurements: " + names);
     arguments.positional("path", path_, "The folder that holds them");
-    arguments.text("-o,--output", "DIR", output_, "Folder for the profiles: DIR/<gpu>/<engine-version>");
+    arguments.text("-o,--output", "DIR", output_,
+                   "Folder for the profiles: DIR/<gpu>/<engine-version>");
     arguments.flag("-q,--quiet", quiet_, "Say nothing of what was read and left out");
   }
   int run() override {

@@ -1,5 +1,4 @@
 #include <algorithm>
-
 #include <nlohmann/json.hpp>
 
 #include "sim/cli/catalogue_tables.h"
@@ -19,7 +18,7 @@ std::string as_json(const TextTable& table) {
       // A cell that is a number is one; "-" stands for none.
       const std::string& cell = table[r][c];
       const auto parsed = nlohmann::ordered_json::parse(cell, nullptr, false);
-      object[table[0][c]] = cell == "-" ? nlohmann::ordered_json()
+      object[table[0][c]] = cell == "-"          ? nlohmann::ordered_json()
                             : parsed.is_number() ? parsed
                                                  : nlohmann::ordered_json(cell);
     }
@@ -41,8 +40,8 @@ class ListCommand final : public Command {
 
   int run() override {
     if (accuracy_ && kind_ != "profiles") {
-      throw InputError({"command line", "headway list " + kind_, "--accuracy",
-                        "it with profiles only"});
+      throw InputError(
+          {"command line", "headway list " + kind_, "--accuracy", "it with profiles only"});
     }
     const TextTable table = accuracy_ ? accuracy_table() : find().rows();
     print_out(json_ ? as_json(table) : aligned(table));

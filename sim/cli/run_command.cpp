@@ -1,15 +1,11 @@
-#include <unistd.h>
-
-#include <algorithm>
 #include <memory>
-
 #include <nlohmann/json.hpp>
 
 #include "sim/cli/commands.h"
 #include "sim/cli/console.h"
 #include "sim/cli/execute.h"
+#include "sim/cli/outputs.h"
 #include "sim/cli/scenario_arguments.h"
-#include "sim/core/errors.h"
 #include "sim/core/output_file.h"
 #include "sim/report/csv_observers.h"
 #include "sim/report/result_json.h"
@@ -17,36 +13,6 @@
 
 namespace headway {
 namespace {
-
-// The files of a run. They appear together, after everything else has succeeded; when one cannot
-// be finished, those before it go again.
-class Outputs {
- public:
-  // `name` is the flag, for messages.
-  void claim(const std::string& name, const std::string& path) {
-    if (path.empty()) return;
-    if (std::find(paths_.begin(), paths_.end(), path) != paths_.end()) {
-      throw InputError({"command line", name, "\"" + path + "\" for two outputs", "a name for each"});
-    }
-    paths_.push_back(path);
-  }
-  bool to_stdout() const { return std::find(paths_.begin(), paths_.end(), "-") != paths_.end(); }
-
-  template <typename File>
-  void commit(const std::string& path, File& file) {
-    try {
-      file.commit();
-    } catch (...) {
-      for (const std::string& finished : done_) ::unlink(finished.c_str());
-      throw;
-    }
-    // Only what was made here may be taken back: not a device, not stdout.
-    if (path != "-" && !path.starts_with("/dev/")) done_.push_back(path);
-  }
-
- private:
-  std::vector<std::string> paths_, done_;
-};
 
 class RunCommand final : public Command {
  public:
@@ -96,8 +62,10 @@ class RunCommand final : public Command {
     const std::string block =
         serving_block(run.summary, run.info) + headway_block(run.summary, run.info);
     // Where a file goes to stdout, the block is talk.
-    if (!outputs.to_stdout()) print_out(block);
-    else if (!scenario_.quiet()) print_err(block);
+    if (!outputs.to_stdout())
+      print_out(block);
+    else if (!scenario_.quiet())
+      print_err(block);
     if (requests) outputs.commit(requests_path_, *requests);
     if (steps) outputs.commit(steps_path_, *steps);
     if (result) outputs.commit(result_path_, *result);

@@ -43,9 +43,7 @@ class TraceInspectCommand final : public Command {
     trace_.declare(arguments);
     arguments.flag("--json", json_, "Print JSON");
   }
-  int run() override {
-    return trace_inspect(trace_.options(), json_, stdout);
-  }
+  int run() override { return trace_inspect(trace_.options(), json_, stdout); }
 
  private:
   TraceArguments trace_;

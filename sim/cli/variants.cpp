@@ -14,8 +14,10 @@ std::vector<std::string> split_values(const std::string& text) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
     if (quoted) {
-      if (c == '\\' && i + 1 < text.size()) values.back() += text[i++];
-      else if (c == '"') quoted = false;
+      if (c == '\\' && i + 1 < text.size())
+        values.back() += text[i++];
+      else if (c == '"')
+        quoted = false;
     } else if (c == '"') {
       quoted = true;
     } else if (c == '{' || c == '[') {
@@ -65,7 +67,8 @@ std::vector<Variant> make_variants(const std::vector<std::string>& vary) {
     for (const Variant& variant : variants) {
       for (const std::string& value : axis.values) {
         Variant next = variant;
-        next.label += (next.label.empty() ? "" : ", ") + (vary.size() > 1 ? axis.key + "=" : "") + value;
+        next.label +=
+            (next.label.empty() ? "" : ", ") + (vary.size() > 1 ? axis.key + "=" : "") + value;
         next.assignments.push_back({axis.key, value, "--vary"});
         longer.push_back(std::move(next));
       }

@@ -1,5 +1,6 @@
-#include <boost/version.hpp>
 #include <zlib.h>
+
+#include <boost/version.hpp>
 
 #include "sim/cli/commands.h"
 #include "sim/cli/console.h"

@@ -36,7 +36,8 @@ class Checker {
            "at least max_num_seqs, which is " + std::to_string(e.max_num_seqs));
     }
     if (vllm && e.policy != "fcfs" && e.policy != "priority") {
-      fail("engine.policy", "\"" + e.policy + "\"", "fcfs or priority, what " + e.scheduler + " knows");
+      fail("engine.policy", "\"" + e.policy + "\"",
+           "fcfs or priority, what " + e.scheduler + " knows");
     }
     if (e.num_gpu_blocks_override > 0 && e.kv_cache_memory_bytes > 0) {
       fail("engine.kv_cache_memory_bytes", "two sizes of the KV cache",

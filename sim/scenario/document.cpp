@@ -11,7 +11,7 @@ namespace headway {
 namespace {
 
 constexpr std::size_t kMaxDepth = 32;
-constexpr std::size_t kMaxKeys = 1000;           // of one object
+constexpr std::size_t kMaxKeys = 1000;  // of one object
 constexpr std::size_t kMaxBytes = 4 << 20;
 
 // The JSON library reports no positions to a SAX handler. It takes any iterator, though, and reads
@@ -51,7 +51,8 @@ std::string line_and_column(const std::string& text, std::size_t byte) {
   const auto line = std::count(begin, stop, '\n') + 1;
   const auto last = text.rfind('\n', byte > 1 ? byte - 2 : 0);
   const std::size_t start = byte > 1 && last != std::string::npos ? last + 1 : 0;
-  return "line " + std::to_string(line) + ", column " + std::to_string(byte > start ? byte - start : 1);
+  return "line " + std::to_string(line) + ", column " +
+         std::to_string(byte > start ? byte - start : 1);
 }
 
 // Builds the tree; refuses what a strict reader refuses and the library would let pass.
@@ -81,7 +82,7 @@ class Builder {
   bool key(string_t& key) {
     Level& level = levels_.back();
     const std::string path = join_path(level.path, key);
-    const std::string place = "line " + std::to_string(line_) + ": " + path;
+    const std::string place = "line " + std::to_string(line_) + ": " + printable(path);
     if (level.value->contains(key)) {
       throw InputError({document_.file, place, "a key given twice", "each key once"});
     }
@@ -94,18 +95,21 @@ class Builder {
     return true;
   }
 
-  bool parse_error(std::size_t byte, const std::string& token, const nlohmann::detail::exception& e) {
+  bool parse_error(std::size_t byte, const std::string& token,
+                   const nlohmann::detail::exception& e) {
     const std::string what = e.what();
     const auto cut = what.rfind("; expected ");
     std::string found = "the end of the file";
-    if (byte <= text_.size() && !token.empty()) found = dump(Json(token));
+    if (byte <= text_.size() && !token.empty()) found = in_quotes(token);
     const bool overflow = what.find("number overflow") != std::string::npos;
     std::string expected = overflow ? "a number that fits" : "valid JSON";
     if (cut != std::string::npos) expected = what.substr(cut + 11);
-    const auto reason = what.find("invalid literal") == std::string::npos ? what.find(" - ") : std::string::npos;
+    const auto reason =
+        what.find("invalid literal") == std::string::npos ? what.find(" - ") : std::string::npos;
     if (cut == std::string::npos && reason != std::string::npos) {
       std::string detail = what.substr(reason + 3);
-      if (const auto tail = detail.find("; last read"); tail != std::string::npos) detail.resize(tail);
+      if (const auto tail = detail.find("; last read"); tail != std::string::npos)
+        detail.resize(tail);
       expected += " (" + detail + ")";
     }
     throw InputError({document_.file, line_and_column(text_, byte), found, expected});
@@ -121,7 +125,8 @@ class Builder {
   std::string child_path() const {
     if (levels_.empty()) return "";
     const Level& level = levels_.back();
-    if (level.value->is_array()) return level.path + "[" + std::to_string(level.value->size()) + "]";
+    if (level.value->is_array())
+      return level.path + "[" + std::to_string(level.value->size()) + "]";
     return join_path(level.path, level.key);
   }
 
@@ -148,7 +153,7 @@ class Builder {
   void note_entry() {
     if (levels_.empty() || !levels_.back().value->is_array()) return;
     const std::string path = child_path();
-    document_.places[path] = "line " + std::to_string(line_) + ": " + path;
+    document_.places[path] = "line " + std::to_string(line_) + ": " + printable(path);
   }
 
   bool open(Json value) {
@@ -184,13 +189,15 @@ Json parse_value(const std::string& text) {
 }
 
 // Everything from here down comes from that flag, not from a line of the file.
-void mark(Document& document, const Json& value, const std::string& path, const std::string& place) {
+void mark(Document& document, const Json& value, const std::string& path,
+          const std::string& place) {
   document.places[path] = place;
   if (!value.is_structured()) return;  // a plain value would iterate over itself
   std::size_t index = 0;
   for (const auto& [key, child] : value.items()) {
     const bool list = value.is_array();
-    mark(document, child, list ? path + "[" + std::to_string(index++) + "]" : join_path(path, key), place);
+    mark(document, child, list ? path + "[" + std::to_string(index++) + "]" : join_path(path, key),
+         place);
   }
 }
 
@@ -204,6 +211,13 @@ std::string dump(const Json& value, int indent) {
   return value.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
 
+std::string in_quotes(const std::string& text) { return dump(Json(text)); }
+
+std::string printable(const std::string& text) {
+  const std::string escaped = in_quotes(text);
+  return escaped.substr(1, escaped.size() - 2);
+}
+
 std::string describe(const Json& value) {
   if (value.is_object()) return "an object";
   if (value.is_array()) return "a list";
@@ -214,7 +228,7 @@ std::string describe(const Json& value) {
 
 std::string Document::place(const std::string& path) const {
   const auto found = places.find(path);
-  return found != places.end() ? found->second : path;
+  return found != places.end() ? found->second : printable(path);
 }
 
 void Document::fail(const std::string& path, const std::string& found,
@@ -227,7 +241,8 @@ Document read_document(const std::string& text, const std::string& file) {
   Document document;
   document.file = file;
   if (text.size() > kMaxBytes) {
-    throw InputError({file, "", std::to_string(text.size()) + " bytes", "a scenario of at most 4 MiB"});
+    throw InputError(
+        {file, "", std::to_string(text.size()) + " bytes", "a scenario of at most 4 MiB"});
   }
   std::size_t line = 1;
   Builder builder(text, document, line);
@@ -238,7 +253,7 @@ Document read_document(const std::string& text, const std::string& file) {
 }
 
 void assign(Document& document, const Assignment& assignment) {
-  const std::string place = assignment.flag + " " + assignment.key;
+  const std::string place = assignment.flag + " " + printable(assignment.key);
   Json* at = &document.root;
   std::string path;
   std::size_t begin = 0;
@@ -246,13 +261,15 @@ void assign(Document& document, const Assignment& assignment) {
     const std::size_t dot = assignment.key.find('.', begin);
     const std::string key = assignment.key.substr(begin, dot - begin);
     if (key.empty()) {
-      throw InputError({"command line", place, "an empty key", "dotted keys such as engine.max_num_seqs"});
+      throw InputError(
+          {"command line", place, "an empty key", "dotted keys such as engine.max_num_seqs"});
     }
     // A catalogue GPU turns into an override of itself: --set gpu.memory_bytes=...
     if (path == "gpu" && at->is_string()) *at = Json{{"base", *at}};
     if (at->is_null()) *at = Json::object();
     if (!at->is_object()) {
-      throw InputError({"command line", place, path + " = " + describe(*at), "an object there"});
+      throw InputError(
+          {"command line", place, printable(path) + " = " + describe(*at), "an object there"});
     }
     path = join_path(path, key);
     at = &(*at)[key];

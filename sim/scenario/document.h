@@ -3,9 +3,8 @@
 // Internal to scenario/: JSON with the place of every key. Not for public headers (heavy include).
 
 #include <map>
-#include <string>
-
 #include <nlohmann/json.hpp>
+#include <string>
 
 #include "sim/scenario/parse.h"
 
@@ -35,5 +34,7 @@ std::string join_path(const std::string& path, const std::string& key);
 // "256", "the text \"abc\"", "an object"; for messages.
 std::string describe(const Json& value);
 std::string dump(const Json& value, int indent = -1);  // never throws on bad UTF-8
+std::string in_quotes(const std::string& text);        // "text", control characters escaped
+std::string printable(const std::string& text);        // the same without the quotes
 
 }  // namespace headway

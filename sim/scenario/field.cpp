@@ -27,7 +27,8 @@ std::vector<std::string> homes(const std::string& key) {
 
 Json number_json(double value) {
   if (std::isinf(value)) return "inf";
-  if (value == std::floor(value) && std::abs(value) < 9.0e15) return static_cast<std::int64_t>(value);
+  if (value == std::floor(value) && std::abs(value) < 9.0e15)
+    return static_cast<std::int64_t>(value);
   return value;
 }
 
@@ -36,12 +37,15 @@ std::string range_text(std::int64_t low, std::int64_t high) {
 }
 
 std::string range_text(double low, double high) {
-  const std::string floor = low == kAboveZero ? "above 0" : low == -kInfinity ? "" : number_text(low);
+  const std::string floor = low == kAboveZero   ? "above 0"
+                            : low == -kInfinity ? ""
+                                                : number_text(low);
   if (high == kInfinity) {
     if (floor.empty()) return "any number";
     return low == kAboveZero ? floor + " (\"inf\" allowed)" : floor + " or more";
   }
-  return low == kAboveZero ? floor + ", at most " + number_text(high) : floor + " to " + number_text(high);
+  return low == kAboveZero ? floor + ", at most " + number_text(high)
+                           : floor + " to " + number_text(high);
 }
 
 std::string choices_text(const std::vector<std::string>& names) {
@@ -52,9 +56,11 @@ std::string choices_text(const std::vector<std::string>& names) {
   return text;
 }
 
-void unknown_key(const Value& block, const std::string& key, const std::vector<std::string>& names) {
+void unknown_key(const Value& block, const std::string& key,
+                 const std::vector<std::string>& names) {
   const std::string path = join_path(block.path(), key);
-  const std::string owner = block.path().empty() ? "a key of a scenario" : "a key of " + block.path();
+  const std::string owner =
+      block.path().empty() ? "a key of a scenario" : "a key of " + block.path();
   std::string expected;
   const std::vector<std::string> elsewhere = homes(key);
   const std::string close = nearest(key, names);
@@ -120,7 +126,8 @@ double Value::number(double low, double high) const {
   } else {
     fail(describe(*json_), "a number, " + range_text(low, high));
   }
-  if (!(value >= low && value <= high)) fail(describe(*json_), "a number, " + range_text(low, high));
+  if (!(value >= low && value <= high))
+    fail(describe(*json_), "a number, " + range_text(low, high));
   return value;
 }
 
@@ -140,7 +147,7 @@ std::string Value::choice(const std::vector<std::string>& names) const {
   for (const std::string& name : names) {
     if (word == name) return word;
   }
-  fail("\"" + word + "\"", one_of(word, names));
+  fail(in_quotes(word), one_of(word, names));
 }
 
 }  // namespace headway

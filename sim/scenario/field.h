@@ -25,8 +25,8 @@ class Value {
   const Json& json() const { return *json_; }
   const std::string& path() const { return path_; }
   const Document& document() const { return *document_; }
-  Value member(const std::string& key) const;   // REQUIRES: an object with that key
-  Value entry(std::size_t index) const;         // REQUIRES: a list that long
+  Value member(const std::string& key) const;  // REQUIRES: an object with that key
+  Value entry(std::size_t index) const;        // REQUIRES: a list that long
   bool has(const std::string& key) const { return json_->is_object() && json_->contains(key); }
 
   std::int64_t integer(std::int64_t low, std::int64_t high) const;
@@ -53,7 +53,7 @@ struct FieldRow {
   std::string help;
   std::function<void(const Value&, T&)> read;
   std::function<Json(const T&)> write;
-  std::string group;     // keys of a block that exclude each other; "" = always valid
+  std::string group;  // keys of a block that exclude each other; "" = always valid
   bool required = false;
   std::function<std::vector<FieldDoc>(const std::string& path)> children = {};
 };
@@ -126,15 +126,21 @@ std::vector<FieldDoc> document_block(const std::string& path, const FieldTable<T
 // Builders of rows. Bounds are inclusive.
 template <typename T, typename I>
 FieldRow<T> integer(std::string name, I T::*member, std::int64_t low, std::int64_t high,
-                 std::string help) {
-  return {std::move(name), "integer", range_text(low, high), std::move(help),
+                    std::string help) {
+  return {std::move(name),
+          "integer",
+          range_text(low, high),
+          std::move(help),
           [=](const Value& v, T& out) { out.*member = static_cast<I>(v.integer(low, high)); },
           [=](const T& in) { return Json(in.*member); }};
 }
 
 template <typename T>
 FieldRow<T> number(std::string name, double T::*member, double low, double high, std::string help) {
-  return {std::move(name), "number", range_text(low, high), std::move(help),
+  return {std::move(name),
+          "number",
+          range_text(low, high),
+          std::move(help),
           [=](const Value& v, T& out) { out.*member = v.number(low, high); },
           [=](const T& in) { return number_json(in.*member); }};
 }
@@ -142,45 +148,64 @@ FieldRow<T> number(std::string name, double T::*member, double low, double high,
 // null = not set.
 template <typename T>
 FieldRow<T> optional_number(std::string name, std::optional<double> T::*member, double low,
-                         double high, std::string help) {
-  return {std::move(name), "number or null", range_text(low, high), std::move(help),
+                            double high, std::string help) {
+  return {std::move(name),
+          "number or null",
+          range_text(low, high),
+          std::move(help),
           [=](const Value& v, T& out) {
-            if (v.json().is_null()) (out.*member).reset();
-            else out.*member = v.number(low, high);
+            if (v.json().is_null())
+              (out.*member).reset();
+            else
+              out.*member = v.number(low, high);
           },
           [=](const T& in) { return in.*member ? number_json(*(in.*member)) : Json(nullptr); }};
 }
 
 template <typename T>
 FieldRow<T> boolean(std::string name, bool T::*member, std::string help) {
-  return {std::move(name), "boolean", "true | false", std::move(help),
+  return {std::move(name),
+          "boolean",
+          "true | false",
+          std::move(help),
           [=](const Value& v, T& out) { out.*member = v.boolean(); },
           [=](const T& in) { return Json(in.*member); }};
 }
 
 template <typename T>
 FieldRow<T> text(std::string name, std::string T::*member, std::string help) {
-  return {std::move(name), "text", "", std::move(help),
+  return {std::move(name),
+          "text",
+          "",
+          std::move(help),
           [=](const Value& v, T& out) { out.*member = v.text(); },
           [=](const T& in) { return Json(in.*member); }};
 }
 
 template <typename T>
 FieldRow<T> choice(std::string name, std::string T::*member, std::vector<std::string> names,
-                std::string help) {
+                   std::string help) {
   const std::string valid = choices_text(names);
-  return {std::move(name), "text", valid, std::move(help),
+  return {std::move(name),
+          "text",
+          valid,
+          std::move(help),
           [=](const Value& v, T& out) { out.*member = v.choice(names); },
           [=](const T& in) { return Json(in.*member); }};
 }
 
 // A nested block with its own table.
 template <typename T, typename U>
-FieldRow<T> block(std::string name, U T::*member, const FieldTable<U>& (*fields)(), std::string help) {
-  return {std::move(name), "object", "", std::move(help),
+FieldRow<T> block(std::string name, U T::*member, const FieldTable<U>& (*fields)(),
+                  std::string help) {
+  return {std::move(name),
+          "object",
+          "",
+          std::move(help),
           [=](const Value& v, T& out) { read_block(v, fields(), out.*member); },
           [=](const T& in) { return write_block(in.*member, fields()); },
-          "", false,
+          "",
+          false,
           [=](const std::string& path) { return document_block(path, fields()); }};
 }
 

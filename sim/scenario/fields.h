@@ -10,7 +10,6 @@ const FieldTable<Scenario>& scenario_table();
 const FieldTable<EngineOptions>& engine_table();
 const FieldTable<GpuSpec>& gpu_table();  // the figures that { base, ... } may override
 
-
 // The name, or { base, ... } with every figure that differs from the catalogue (names.cpp).
 Json write_gpu(const Scenario& scenario);
 

@@ -16,16 +16,18 @@ std::vector<std::string> scheduler_names() {
 
 void add_batching(FieldTable<E>& rows) {
   rows.push_back(choice("scheduler", &E::scheduler, scheduler_names(), "what decides each step"));
-  rows.push_back(integer("max_num_seqs", &E::max_num_seqs, 1, 1'000'000, "most sequences in one step"));
+  rows.push_back(
+      integer("max_num_seqs", &E::max_num_seqs, 1, 1'000'000, "most sequences in one step"));
   rows.push_back(integer("max_num_batched_tokens", &E::max_num_batched_tokens, 1, kMaxTokens,
                          "most tokens in one step"));
   rows.push_back(integer("max_model_len", &E::max_model_len, 0, kMaxTokens,
                          "most prompt + output tokens of a request; 0 = the model's own"));
   rows.push_back(boolean("enable_chunked_prefill", &E::enable_chunked_prefill,
                          "let a prompt be computed over several steps"));
-  rows.push_back(integer("long_prefill_token_threshold", &E::long_prefill_token_threshold, 0, kMaxTokens,
-                         "most tokens of one prompt in one step; 0 = off"));
-  rows.push_back(choice("policy", &E::policy, {"fcfs", "priority", "lpm", "dfs-weight", "lof", "random"},
+  rows.push_back(integer("long_prefill_token_threshold", &E::long_prefill_token_threshold, 0,
+                         kMaxTokens, "most tokens of one prompt in one step; 0 = off"));
+  rows.push_back(choice("policy", &E::policy,
+                        {"fcfs", "priority", "lpm", "dfs-weight", "lof", "random"},
                         "order of the waiting queue (lpm and after: sglang)"));
   rows.push_back(boolean("async_scheduling", &E::async_scheduling,
                          "plan a step before the last one's tokens are known"));
@@ -44,14 +46,17 @@ void add_memory(FieldTable<E>& rows) {
                          1'000'000'000'000'000, "size of the KV cache; 0 = derived"));
   rows.push_back(boolean("enable_prefix_caching", &E::enable_prefix_caching,
                          "reuse the KV of prompts that begin alike"));
-  rows.push_back(choice("kv_allocator", &E::kv_allocator,
-                        {"", "paged", "reserve-max", "reserve-exact", "reserve-pow2"},
-                        "blocks, or one contiguous piece a request as before paging (static, orca); "
-                        "\"\" = the scheduler's own"));
+  rows.push_back(
+      choice("kv_allocator", &E::kv_allocator,
+             {"", "paged", "reserve-max", "reserve-exact", "reserve-pow2"},
+             "blocks, or one contiguous piece a request as before paging (static, orca); "
+             "\"\" = the scheduler's own"));
   rows.push_back(choice("preemption_mode", &E::preemption_mode, {"recompute", "swap"},
                         "what happens to the KV of a preempted sequence"));
-  rows.push_back(number("swap_space_gib", &E::swap_space_gib, 0, 1e6, "host memory for swap, a GPU"));
-  rows.push_back(number("watermark", &E::watermark, 0, 1, "share of blocks kept free at admission"));
+  rows.push_back(
+      number("swap_space_gib", &E::swap_space_gib, 0, 1e6, "host memory for swap, a GPU"));
+  rows.push_back(
+      number("watermark", &E::watermark, 0, 1, "share of blocks kept free at admission"));
 }
 
 void add_one_engine(FieldTable<E>& rows) {
@@ -83,7 +88,8 @@ void add_one_engine(FieldTable<E>& rows) {
                         {"", "FIRST_COME_FIRST_SERVED", "EQUAL_PROGRESS"},
                         "trtllm: how prompts are chunked; \"\" = not"));
   rows.push_back(integer("n_parallel", &E::n_parallel, 1, 1'000'000, "llamacpp: slots"));
-  rows.push_back(integer("n_batch", &E::n_batch, 1, kMaxTokens, "llamacpp: most tokens of a batch"));
+  rows.push_back(
+      integer("n_batch", &E::n_batch, 1, kMaxTokens, "llamacpp: most tokens of a batch"));
   rows.push_back(integer("n_ubatch", &E::n_ubatch, 1, kMaxTokens,
                          "llamacpp: most tokens the GPU takes at once"));
 }

@@ -7,11 +7,15 @@ namespace {
 constexpr std::int64_t kMaxDegree = 4096;
 
 FieldRow<Precision> dtype(std::string name, DType Precision::*member, std::string help) {
-  return {std::move(name), "text", "bf16 | fp16 | fp8 | int8 | int4 | fp4", std::move(help),
-          [=](const Value& v, Precision& out) {
-            out.*member = parse_dtype(v.choice({"bf16", "fp16", "fp8", "int8", "int4", "fp4"}), "", "");
-          },
-          [=](const Precision& in) { return Json(dtype_name(in.*member)); }};
+  return {
+      std::move(name),
+      "text",
+      "bf16 | fp16 | fp8 | int8 | int4 | fp4",
+      std::move(help),
+      [=](const Value& v, Precision& out) {
+        out.*member = parse_dtype(v.choice({"bf16", "fp16", "fp8", "int8", "int4", "fp4"}), "", "");
+      },
+      [=](const Precision& in) { return Json(dtype_name(in.*member)); }};
 }
 
 const FieldTable<Precision>& precision_table() {
@@ -26,10 +30,14 @@ const FieldTable<Precision>& precision_table() {
 const FieldTable<ParallelOptions>& parallel_table() {
   using P = ParallelOptions;
   static const FieldTable<P> table = {
-      integer("tensor_parallel_size", &P::tensor_parallel_size, 1, kMaxDegree, "GPUs a layer is cut over"),
-      integer("pipeline_parallel_size", &P::pipeline_parallel_size, 1, kMaxDegree, "stages of layers"),
-      integer("data_parallel_size", &P::data_parallel_size, 1, kMaxDegree, "engine copies behind one name"),
-      integer("expert_parallel_size", &P::expert_parallel_size, 1, kMaxDegree, "GPUs experts are spread over"),
+      integer("tensor_parallel_size", &P::tensor_parallel_size, 1, kMaxDegree,
+              "GPUs a layer is cut over"),
+      integer("pipeline_parallel_size", &P::pipeline_parallel_size, 1, kMaxDegree,
+              "stages of layers"),
+      integer("data_parallel_size", &P::data_parallel_size, 1, kMaxDegree,
+              "engine copies behind one name"),
+      integer("expert_parallel_size", &P::expert_parallel_size, 1, kMaxDegree,
+              "GPUs experts are spread over"),
   };
   return table;
 }
@@ -37,7 +45,8 @@ const FieldTable<ParallelOptions>& parallel_table() {
 const FieldTable<HostOptions>& host_table() {
   using H = HostOptions;
   static const FieldTable<H> table = {
-      optional_number("per_step_us", &H::per_step_us, 0, 1e9, "host time a step; null = the profile's"),
+      optional_number("per_step_us", &H::per_step_us, 0, 1e9,
+                      "host time a step; null = the profile's"),
       optional_number("per_request_us", &H::per_request_us, 0, 1e9,
                       "host time a request, before it can be scheduled; null = the profile's"),
       optional_number("per_sequence_us", &H::per_sequence_us, 0, 1e9,
@@ -49,34 +58,39 @@ const FieldTable<HostOptions>& host_table() {
 // One key, three forms: a rate, a rate for each position, the name of a published vector.
 FieldRow<SpeculationOptions> acceptance_field() {
   using S = SpeculationOptions;
-  return {"acceptance", "number, list or text", "0 to 1 each",
-          "chance that a draft is kept: one rate, one for each position, or a published vector's name",
-          [](const Value& v, S& out) {
-            out.acceptance.clear();
-            out.acceptance_preset.clear();
-            if (v.json().is_string()) {
-              out.acceptance_preset = v.text();
-            } else if (v.json().is_array()) {
-              for (std::size_t i = 0; i < v.json().size(); ++i) {
-                out.acceptance.push_back(v.entry(i).number(0, 1));
-              }
-            } else {
-              out.acceptance.push_back(v.number(0, 1));
-            }
-          },
-          [](const S& in) {
-            if (!in.acceptance_preset.empty()) return Json(in.acceptance_preset);
-            if (in.acceptance.size() == 1) return number_json(in.acceptance.front());
-            Json list = Json::array();
-            for (const double rate : in.acceptance) list.push_back(number_json(rate));
-            return list;
-          }};
+  return {
+      "acceptance",
+      "number, list or text",
+      "0 to 1 each",
+      "chance that a draft is kept: one rate, one for each position, or a published vector's name",
+      [](const Value& v, S& out) {
+        out.acceptance.clear();
+        out.acceptance_preset.clear();
+        if (v.json().is_string()) {
+          out.acceptance_preset = v.text();
+        } else if (v.json().is_array()) {
+          for (std::size_t i = 0; i < v.json().size(); ++i) {
+            out.acceptance.push_back(v.entry(i).number(0, 1));
+          }
+        } else {
+          out.acceptance.push_back(v.number(0, 1));
+        }
+      },
+      [](const S& in) {
+        if (!in.acceptance_preset.empty()) return Json(in.acceptance_preset);
+        if (in.acceptance.size() == 1) return number_json(in.acceptance.front());
+        Json list = Json::array();
+        for (const double rate : in.acceptance) list.push_back(number_json(rate));
+        return list;
+      }};
 }
 
 // Rows [first, last, k]: k drafts while that many sequences are in the step.
 FieldRow<SpeculationOptions> batch_table_field() {
   using S = SpeculationOptions;
-  return {"num_speculative_tokens_per_batch_size", "list of [first, last, k]", "ascending ranges",
+  return {"num_speculative_tokens_per_batch_size",
+          "list of [first, last, k]",
+          "ascending ranges",
           "drafts by the number of sequences in the step",
           [](const Value& v, S& out) {
             out.num_speculative_tokens_per_batch_size.clear();
@@ -94,7 +108,8 @@ FieldRow<SpeculationOptions> batch_table_field() {
           },
           [](const S& in) {
             Json list = Json::array();
-            for (const auto& row : in.num_speculative_tokens_per_batch_size) list.push_back(Json(row));
+            for (const auto& row : in.num_speculative_tokens_per_batch_size)
+              list.push_back(Json(row));
             return list;
           }};
 }
@@ -104,10 +119,12 @@ const FieldTable<SpeculationOptions>& speculation_table() {
   static const FieldTable<S> table = {
       choice("method", &S::method, {"", "ngram", "eagle", "mtp", "medusa", "draft_model"},
              "where drafts come from; \"\" = no speculation"),
-      integer("num_speculative_tokens", &S::num_speculative_tokens, 0, 64, "drafts a sequence and step"),
+      integer("num_speculative_tokens", &S::num_speculative_tokens, 0, 64,
+              "drafts a sequence and step"),
       acceptance_field(),
       text("draft_model", &S::draft_model, "draft_model: its catalogue name or config.json"),
-      number("draft_hit_rate", &S::draft_hit_rate, 0, 1, "ngram: share of steps in which a match yields drafts"),
+      number("draft_hit_rate", &S::draft_hit_rate, 0, 1,
+             "ngram: share of steps in which a match yields drafts"),
       batch_table_field(),
   };
   return table;
@@ -141,7 +158,9 @@ const FieldTable<SloOptions>& slo_table() {
 // "h100-sxm", or { base: "h100-sxm", memory_bytes: ... }. Only the name is read here: names.cpp
 // looks it up, and applies the override to what it finds.
 FieldRow<Scenario> gpu_field() {
-  return {"gpu", "text or object", "a row of `headway list gpus`, or { base, figures to override }",
+  return {"gpu",
+          "text or object",
+          "a row of `headway list gpus`, or { base, figures to override }",
           "the GPU: a catalogue name, or { base: name, memory_bytes ... }",
           [](const Value& v, Scenario& out) {
             if (v.json().is_object()) {
@@ -157,14 +176,22 @@ FieldRow<Scenario> gpu_field() {
 }
 
 FieldRow<Scenario> workload_field() {
-  return {"workload", "object", "", "{ trace, ... } or { num_prompts, request_rate, ... }",
+  return {"workload",
+          "object",
+          "",
+          "{ trace, ... } or { num_prompts, request_rate, ... }",
           [](const Value& v, Scenario& out) { read_workload(v, out.workload); },
           [](const Scenario& in) { return write_workload(in.workload); },
-          "", false, workload_docs};
+          "",
+          false,
+          workload_docs};
 }
 
 FieldRow<Scenario> seed_field() {
-  return {"seed", "integer", "0 to 18446744073709551615", "what every random draw starts from",
+  return {"seed",
+          "integer",
+          "0 to 18446744073709551615",
+          "what every random draw starts from",
           [](const Value& v, Scenario& out) { out.seed = v.unsigned_integer(); },
           [](const Scenario& in) { return Json(in.seed); }};
 }
@@ -184,7 +211,8 @@ const FieldTable<GpuSpec>& gpu_table() {
       number("flops_fp32", &G::flops_fp32, 0, kMax, "FLOP per second outside the tensor cores"),
       number("link_bandwidth", &G::link_bandwidth, 0, kMax, "bytes per second to a peer GPU"),
       number("link_latency_us", &G::link_latency_us, 0, 1e9, "of a message to a peer GPU"),
-      number("host_link_bandwidth", &G::host_link_bandwidth, 0, kMax, "bytes per second to the host"),
+      number("host_link_bandwidth", &G::host_link_bandwidth, 0, kMax,
+             "bytes per second to the host"),
       number("power_watts", &G::power_watts, 0, 1e9, "limit of the board"),
       number("price_per_hour", &G::price_per_hour, 0, 1e9, "US dollars"),
       integer("gpus_per_node", &G::gpus_per_node, 1, 100'000, "GPUs of a node"),
@@ -196,7 +224,8 @@ const FieldTable<Scenario>& scenario_table() {
   using S = Scenario;
   static const FieldTable<S> table = {
       text("name", &S::name, "shown in reports; the file's name when left out"),
-      required(text("model", &S::model_name, "a catalogue name, or the path of a config.json or its folder")),
+      required(text("model", &S::model_name,
+                    "a catalogue name, or the path of a config.json or its folder")),
       required(gpu_field()),
       text("profile", &S::profile, "\"roofline\", or a row of `headway list profiles`"),
       block("precision", &S::precision, precision_table, "storage types"),
@@ -212,8 +241,6 @@ const FieldTable<Scenario>& scenario_table() {
   return table;
 }
 
-std::vector<FieldDoc> scenario_fields() {
-  return document_block("", scenario_table());
-}
+std::vector<FieldDoc> scenario_fields() { return document_block("", scenario_table()); }
 
 }  // namespace headway

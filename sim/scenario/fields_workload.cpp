@@ -10,7 +10,7 @@ using L = LengthOptions;
 using W = WorkloadOptions;
 
 constexpr double kMaxLength = 10'000'000;
-constexpr const char* kTrace = "trace";          // groups of workload keys
+constexpr const char* kTrace = "trace";  // groups of workload keys
 constexpr const char* kGenerator = "generator";
 
 const std::vector<std::string> kDistributions = {"fixed",     "uniform", "normal",
@@ -20,11 +20,16 @@ void read_length(const Value& value, L& out);
 Json write_length(const L& in);
 
 FieldRow<L> parts_field() {
-  return {"parts", "list of lengths", "", "mixture: what is mixed",
+  return {"parts",
+          "list of lengths",
+          "",
+          "mixture: what is mixed",
           [](const Value& v, L& out) {
-            if (!v.json().is_array() || v.json().empty()) v.fail(describe(v.json()), "a list of lengths");
+            if (!v.json().is_array() || v.json().empty())
+              v.fail(describe(v.json()), "a list of lengths");
             out.parts.assign(v.json().size(), {});
-            for (std::size_t i = 0; i < out.parts.size(); ++i) read_length(v.entry(i), out.parts[i]);
+            for (std::size_t i = 0; i < out.parts.size(); ++i)
+              read_length(v.entry(i), out.parts[i]);
           },
           [](const L& in) {
             Json list = Json::array();
@@ -35,7 +40,10 @@ FieldRow<L> parts_field() {
 }
 
 FieldRow<L> weights_field() {
-  return {"weights", "list of numbers", "above 0 each", "mixture: how much of each part",
+  return {"weights",
+          "list of numbers",
+          "above 0 each",
+          "mixture: how much of each part",
           [](const Value& v, L& out) {
             if (!v.json().is_array()) v.fail(describe(v.json()), "a list of numbers");
             out.weights.clear();
@@ -78,8 +86,9 @@ void check_length(const Value& value, const L& length) {
   for (const FieldRow<L>& field : length_table()) {
     const bool here = value.has(field.name);
     if (here && !belongs(field.group, length.distribution)) {
-      value.member(field.name).fail("a key of another distribution (" + field.group + ")",
-                                    "keys of \"" + length.distribution + "\"");
+      value.member(field.name)
+          .fail("a key of another distribution (" + field.group + ")",
+                "keys of \"" + length.distribution + "\"");
     }
     if (!here && !field.group.empty() && belongs(field.group, length.distribution)) {
       value.fail("\"" + length.distribution + "\" without \"" + field.name + "\"",
@@ -102,14 +111,16 @@ void read_length(const Value& value, L& out) {
     return;
   }
   if (!value.json().is_object()) {
-    value.fail(describe(value.json()), "a whole number of tokens, or an object with a distribution");
+    value.fail(describe(value.json()),
+               "a whole number of tokens, or an object with a distribution");
   }
   read_block(value, length_table(), out);
   check_length(value, out);
 }
 
 Json write_length(const L& in) {
-  if (in.distribution == "fixed" && in.min == L{}.min && in.max == L{}.max) return number_json(in.value);
+  if (in.distribution == "fixed" && in.min == L{}.min && in.max == L{}.max)
+    return number_json(in.value);
   Json object = Json::object();
   for (const FieldRow<L>& field : length_table()) {
     if (belongs(field.group, in.distribution)) object[field.name] = field.write(in);
@@ -119,7 +130,10 @@ Json write_length(const L& in) {
 
 template <typename T>
 FieldRow<T> length(std::string name, L T::*member, std::string help) {
-  return {std::move(name), "length", "a number of tokens, or { distribution, ... }", std::move(help),
+  return {std::move(name),
+          "length",
+          "a number of tokens, or { distribution, ... }",
+          std::move(help),
           [=](const Value& v, T& out) { read_length(v, out.*member); },
           [=](const T& in) { return write_length(in.*member); }};
 }
@@ -138,7 +152,10 @@ const FieldTable<SessionOptions>& session_table() {
 }
 
 FieldRow<W> sessions_field() {
-  return {"sessions", "object or null", "", "conversations of several turns",
+  return {"sessions",
+          "object or null",
+          "",
+          "conversations of several turns",
           [](const Value& v, W& out) {
             out.sessions.reset();
             if (!v.json().is_null()) read_block(v, session_table(), out.sessions.emplace());
@@ -146,7 +163,8 @@ FieldRow<W> sessions_field() {
           [](const W& in) {
             return in.sessions ? write_block(*in.sessions, session_table()) : Json(nullptr);
           },
-          kGenerator, false,
+          kGenerator,
+          false,
           [](const std::string& path) { return document_block(path, session_table()); }};
 }
 
@@ -161,13 +179,14 @@ W generator_defaults(W options) {
 
 void add_trace(FieldTable<W>& rows) {
   rows.push_back(in_group(kTrace, text("trace", &W::trace, "a trace's path or catalogue name")));
-  rows.push_back(in_group(kTrace, text("format", &W::format, "auto, or a row of `headway list formats`")));
+  rows.push_back(
+      in_group(kTrace, text("format", &W::format, "auto, or a row of `headway list formats`")));
   rows.push_back(in_group(kTrace, number("rate_scale", &W::rate_scale, kAboveZero, 1e9,
                                          "arrivals this many times as fast")));
-  rows.push_back(in_group(kTrace, integer("limit", &W::limit, 0, 1'000'000'000'000,
-                                          "requests to take; 0 = all")));
-  rows.push_back(in_group(kTrace, number("offset", &W::offset_s, 0, 1e12,
-                                         "seconds of the trace to skip")));
+  rows.push_back(in_group(
+      kTrace, integer("limit", &W::limit, 0, 1'000'000'000'000, "requests to take; 0 = all")));
+  rows.push_back(
+      in_group(kTrace, number("offset", &W::offset_s, 0, 1e12, "seconds of the trace to skip")));
   rows.push_back(in_group(kTrace, integer("hash_block_size", &W::hash_block_size, 0, 1'000'000,
                                           "tokens a hash id names; 0 = the format's own")));
   rows.push_back(in_group(kTrace, choice("failed_rows", &W::failed_rows, {"skip", "error"},
@@ -177,12 +196,14 @@ void add_trace(FieldTable<W>& rows) {
 void add_generator(FieldTable<W>& rows) {
   rows.push_back(in_group(kGenerator, integer("num_prompts", &W::num_prompts, 1, 1'000'000'000,
                                               "requests to generate")));
-  rows.push_back(in_group(kGenerator, number("request_rate", &W::request_rate, kAboveZero, kInfinity,
-                                             "per second; \"inf\" = all at once")));
-  rows.push_back(in_group(kGenerator, number("burstiness", &W::burstiness, kAboveZero, kInfinity,
-                                             "gamma shape of the gaps: 1 = Poisson, \"inf\" = constant")));
-  rows.push_back(in_group(kGenerator, boolean("rescale_arrivals", &W::rescale_arrivals,
-                                              "stretch the arrivals to end exactly at requests / rate")));
+  rows.push_back(in_group(kGenerator, number("request_rate", &W::request_rate, kAboveZero,
+                                             kInfinity, "per second; \"inf\" = all at once")));
+  rows.push_back(
+      in_group(kGenerator, number("burstiness", &W::burstiness, kAboveZero, kInfinity,
+                                  "gamma shape of the gaps: 1 = Poisson, \"inf\" = constant")));
+  rows.push_back(
+      in_group(kGenerator, boolean("rescale_arrivals", &W::rescale_arrivals,
+                                   "stretch the arrivals to end exactly at requests / rate")));
   rows.push_back(in_group(kGenerator, length("input_len", &W::input_len, "prompt tokens")));
   rows.push_back(in_group(kGenerator, length("output_len", &W::output_len, "output tokens")));
   rows.push_back(sessions_field());
@@ -194,10 +215,10 @@ void check_kind(const Value& value, bool traced) {
     if (!value.has(field.name) || field.group.empty()) continue;
     if ((field.group == kTrace) == traced) continue;
     if (field.name == "sessions" && value.json().at("sessions").is_null()) continue;
-    value.member(field.name).fail(
-        traced ? "a generator's key beside a trace" : "a trace's key without a trace",
-        traced ? "either \"trace\" or a generator's keys (num_prompts, request_rate ...)"
-               : "\"trace\": a path or catalogue name, or a generator's keys only");
+    value.member(field.name)
+        .fail(traced ? "a generator's key beside a trace" : "a trace's key without a trace",
+              traced ? "either \"trace\" or a generator's keys (num_prompts, request_rate ...)"
+                     : "\"trace\": a path or catalogue name, or a generator's keys only");
   }
 }
 
@@ -238,7 +259,8 @@ std::vector<FieldDoc> workload_docs(const std::string& path) {
   std::vector<FieldDoc> docs;
   for (const FieldRow<W>& field : workload_table()) {
     if (field.children) {
-      for (FieldDoc& doc : field.children(join_path(path, field.name))) docs.push_back(std::move(doc));
+      for (FieldDoc& doc : field.children(join_path(path, field.name)))
+        docs.push_back(std::move(doc));
       continue;
     }
     const bool needed = field.name == "trace" || field.name == "num_prompts";

@@ -18,7 +18,8 @@ bool listed(const std::string& name, const std::vector<std::string>& names) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// The catalogue name unchanged, or the absolute path of a file or folder that exists; "" for neither.
+// The catalogue name unchanged, or the absolute path of a file or folder that exists; "" for
+// neither.
 std::string name_or_path(const std::string& given, const std::string& kind,
                          const std::string& base_folder) {
   if (listed(given, catalogue_names(kind))) return given;
@@ -37,7 +38,7 @@ std::string or_a_path(const std::string& what, const std::string& word,
 void resolve_model(const Document& document, const std::string& base, Scenario& s) {
   const std::string found = name_or_path(s.model_name, "models", base);
   if (found.empty()) {
-    document.fail("model", "\"" + s.model_name + "\", no such model or file",
+    document.fail("model", in_quotes(s.model_name) + ", no such model or file",
                   or_a_path("a config.json", s.model_name, catalogue_names("models")));
   }
   s.model_name = found;
@@ -48,7 +49,7 @@ void resolve_gpu(const Document& document, Scenario& s) {
   const std::vector<std::string> names = catalogue_names("gpus");
   const Json& gpu = document.root.at("gpu");
   if (!listed(s.gpu_name, names)) {
-    document.fail(gpu.is_object() ? "gpu.base" : "gpu", "\"" + s.gpu_name + "\", no such GPU",
+    document.fail(gpu.is_object() ? "gpu.base" : "gpu", in_quotes(s.gpu_name) + ", no such GPU",
                   one_of(s.gpu_name, names));
   }
   s.gpu = load_gpu(s.gpu_name);
@@ -76,14 +77,14 @@ void resolve_profile(const Document& document, const std::string& base, Scenario
   if (found.empty()) {
     std::vector<std::string> all = catalogue_names("profiles");
     all.emplace_back("roofline");
-    document.fail("profile", "\"" + s.profile + "\", no such profile", one_of(s.profile, all));
+    document.fail("profile", in_quotes(s.profile) + ", no such profile", one_of(s.profile, all));
   }
   const bool catalogued = found == s.profile && fs::path(found).is_relative();
   const std::string folder =
       catalogued ? (fs::path(data_folder("profiles")) / found).string() : found;
   const std::string gpu = gpu_of_profile(folder);
   if (!gpu.empty() && gpu != s.gpu_name) {
-    document.fail("profile", "\"" + s.profile + "\", measured on " + gpu,
+    document.fail("profile", in_quotes(s.profile) + ", measured on " + gpu,
                   "a profile of " + s.gpu_name + ": " + one_of(s.profile, fitting));
   }
   s.profile = found;
@@ -94,7 +95,7 @@ void resolve_trace(const Document& document, const std::string& path, const std:
   if (trace == "-") return;
   const std::string found = name_or_path(trace, "traces", base);
   if (found.empty()) {
-    document.fail(path, "\"" + trace + "\", no such trace or file",
+    document.fail(path, in_quotes(trace) + ", no such trace or file",
                   or_a_path("a trace", trace, catalogue_names("traces")));
   }
   trace = found;

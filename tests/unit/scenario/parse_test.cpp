@@ -76,7 +76,8 @@ TEST_CASE("values of every kind are read", "[unit][scenario]") {
                  "output_len": {"distribution": "mixture", "weights": [1, 3],
                                 "parts": [7, {"distribution": "lognormal", "mean": 90, "stddev": 30}]},
                  "sessions": {"turns": 3, "new_input_len": 40, "think_time_s": 2.5}}
-  })", "test.json");
+  })",
+                                    "test.json");
   REQUIRE(s.seed == 18446744073709551615ULL);
   REQUIRE(s.gpu_name == "a100-sxm");
   REQUIRE(s.gpu.memory_bytes == 40'000'000'000);
@@ -101,8 +102,8 @@ TEST_CASE("values of every kind are read", "[unit][scenario]") {
 }
 
 TEST_CASE("a wrong key is named with its line and the nearest right one", "[unit][scenario]") {
-  check({with("  \"engine\": {\n    \"max_num_sequences\": 8}"),
-         "line 6: engine.max_num_sequences", "unknown key", "did you mean max_num_seqs?"});
+  check({with("  \"engine\": {\n    \"max_num_sequences\": 8}"), "line 6: engine.max_num_sequences",
+         "unknown key", "did you mean max_num_seqs?"});
   check({with("  \"workloads\": 3"), "line 5: workloads", "unknown key", "did you mean workload?"});
   check({with("  \"max_num_seqs\": 8"), "line 5: max_num_seqs", "unknown key",
          "did you mean engine.max_num_seqs?"});
@@ -116,7 +117,8 @@ TEST_CASE("a wrong value is named with what would be right", "[unit][scenario]")
     return with("  \"engine\": {\"" + key + "\": " + value + "}");
   };
   const std::string seqs = "line 5: engine.max_num_seqs";
-  check({engine("max_num_seqs", "\"many\""), seqs, "the text \"many\"", "a whole number, 1 to 1000000"});
+  check({engine("max_num_seqs", "\"many\""), seqs, "the text \"many\"",
+         "a whole number, 1 to 1000000"});
   check({engine("max_num_seqs", "0"), seqs, "0", "1 to 1000000"});
   check({engine("max_num_seqs", "-3"), seqs, "-3", "1 to 1000000"});
   check({engine("max_num_seqs", "2.5"), seqs, "2.5", "a whole number"});
@@ -152,12 +154,13 @@ TEST_CASE("syntax errors have a line and a column", "[unit][scenario]") {
 TEST_CASE("names that do not exist are refused with the nearest", "[unit][scenario]") {
   check({R"({"model": "qwen3-14", "gpu": "h100-sxm", "workload": {"num_prompts": 1}})",
          "line 1: model", "\"qwen3-14\"", "did you mean qwen3-14b?"});
-  check({R"({"model": "qwen3-14b", "gpu": "h100", "workload": {"num_prompts": 1}})",
-         "line 1: gpu", "\"h100\"", "did you mean h100-sxm?"});
+  check({R"({"model": "qwen3-14b", "gpu": "h100", "workload": {"num_prompts": 1}})", "line 1: gpu",
+         "\"h100\"", "did you mean h100-sxm?"});
   check({R"({"model": "qwen3-14b", "gpu": {"base": "h100"}, "workload": {"num_prompts": 1}})",
          "line 1: gpu.base", "\"h100\"", "did you mean h100-sxm?"});
-  check({R"({"model": "qwen3-14b", "gpu": {"base": "h100-sxm", "memory": 1}, "workload": {"num_prompts": 1}})",
-         "line 1: gpu.memory", "unknown key", "did you mean"});
+  check(
+      {R"({"model": "qwen3-14b", "gpu": {"base": "h100-sxm", "memory": 1}, "workload": {"num_prompts": 1}})",
+       "line 1: gpu.memory", "unknown key", "did you mean"});
   check({with("  \"profile\": \"h100-sxm/no-such-engine\""), "line 5: profile",
          "\"h100-sxm/no-such-engine\"", "one of"});
   check({R"({"model": "qwen3-14b", "gpu": "h100-sxm", "workload": {"trace": "no-such-trace.csv"}})",
@@ -198,13 +201,16 @@ TEST_CASE("keys that contradict each other are refused", "[unit][scenario]") {
   check({workload(R"("num_prompts": 0)"), "line 1: workload.num_prompts", "0", "1 to"});
   check({workload(R"("num_prompts": 3, "request_rate": 0)"), "line 1: workload.request_rate", "0",
          "above 0"});
-  check({workload(R"("num_prompts": 3, "input_len": 0)"), "line 1: workload.input_len", "0", "1 to"});
+  check(
+      {workload(R"("num_prompts": 3, "input_len": 0)"), "line 1: workload.input_len", "0", "1 to"});
   check({workload(R"("num_prompts": 3, "input_len": {"distribution": "uniform", "low": 3})"),
          "line 1: workload.input_len", "without \"high\"", "longest"});
   check({workload(R"("num_prompts": 3, "input_len": {"value": 3, "mean": 4})"),
          "line 1: workload.input_len.mean", "another distribution", "fixed"});
-  check({workload(R"("num_prompts": 3, "output_len": {"distribution": "mixture", "parts": [1, 2], "weights": [1]})"),
-         "line 1: workload.output_len", "2 parts and 1 weights", "one weight a part"});
+  check(
+      {workload(
+           R"("num_prompts": 3, "output_len": {"distribution": "mixture", "parts": [1, 2], "weights": [1]})"),
+       "line 1: workload.output_len", "2 parts and 1 weights", "one weight a part"});
   check({with("  \"engine\": {\"max_model_len\": 50000}"), "line 5: engine.max_model_len", "50000",
          "at most 40960"});
   check({with("  \"engine\": {\"max_num_batched_tokens\": 100}"),
@@ -213,17 +219,25 @@ TEST_CASE("keys that contradict each other are refused", "[unit][scenario]") {
          "line 5: engine.kv_cache_memory_bytes", "two sizes", "either"});
   check({with("  \"parallel\": {\"tensor_parallel_size\": 3}"),
          "line 5: parallel.tensor_parallel_size", "3", "divisor of the model's 40"});
-  check({with("  \"speculation\": {\"method\": \"eagle\"}"),
-         "speculation.num_speculative_tokens", "0", "at least 1"});
+  check({with("  \"speculation\": {\"method\": \"eagle\"}"), "speculation.num_speculative_tokens",
+         "0", "1 to 64"});
+  check({with("  \"speculation\": {\"draft_model\": \"llama-3.2-1b\"}"), "speculation.method",
+         "without a method", "a method"});
+  check({with("  \"cluster\": {\"router\": \"randon\"}"), "line 5: cluster.router", "\"randon\"",
+         "did you mean random?"});
+  check({with("  \"\\u0000seed\": 1"), "line 5: \\u0000seed", "unknown key", "did you mean seed?"});
 }
 
 TEST_CASE("--set changes a value before it is read", "[unit][scenario]") {
   const Scenario s = parse_scenario(
       with(""), "test.json",
-      std::vector<Assignment>{{"engine.max_num_seqs", "32"}, {"engine.kv_allocator", "reserve-max"},
-                              {"gpu.memory_bytes", "50000000000"}, {"seed", "7"},
-                              {"workload.input_len", R"({"distribution": "uniform", "low": 1, "high": 9})"},
-                              {"workload.input_len.high", "5"}});
+      std::vector<Assignment>{
+          {"engine.max_num_seqs", "32"},
+          {"engine.kv_allocator", "reserve-max"},
+          {"gpu.memory_bytes", "50000000000"},
+          {"seed", "7"},
+          {"workload.input_len", R"({"distribution": "uniform", "low": 1, "high": 9})"},
+          {"workload.input_len.high", "5"}});
   REQUIRE(s.engine.max_num_seqs == 32);
   REQUIRE(s.engine.kv_allocator == "reserve-max");
   REQUIRE(s.gpu_name == "h100-sxm");
@@ -234,7 +248,8 @@ TEST_CASE("--set changes a value before it is read", "[unit][scenario]") {
 
 TEST_CASE("what --set gets wrong is placed at the command line", "[unit][scenario]") {
   const auto place_of = [](const std::string& key, const std::string& value) {
-    const InputError::Parts parts = refusal(with("  \"engine\": {\"max_num_seqs\": 4}"), {{key, value}});
+    const InputError::Parts parts =
+        refusal(with("  \"engine\": {\"max_num_seqs\": 4}"), {{key, value}});
     CHECK(parts.file == "command line");
     return parts.place;
   };
@@ -294,9 +309,12 @@ TEST_CASE("every key is documented, and every documented default is valid", "[un
     CHECK_FALSE(doc.type.empty());
     CHECK(std::find(seen.begin(), seen.end(), doc.key) == seen.end());
     seen.push_back(doc.key);
-    if (doc.default_value.empty() || doc.key.starts_with("workload.") || doc.default_value == "null") continue;
+    if (doc.default_value.empty() || doc.key.starts_with("workload.") ||
+        doc.default_value == "null")
+      continue;
     if (doc.key == "speculation.acceptance" && doc.default_value == "[]") continue;
-    CHECK_NOTHROW(parse_scenario(with(""), "x.json", std::vector<Assignment>{{doc.key, doc.default_value}}));
+    CHECK_NOTHROW(
+        parse_scenario(with(""), "x.json", std::vector<Assignment>{{doc.key, doc.default_value}}));
   }
   REQUIRE(seen.size() > 60);
 }
