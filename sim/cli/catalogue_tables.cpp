@@ -131,10 +131,11 @@ std::span<const CatalogueKind> catalogue_kinds() {
   return kKinds;
 }
 
-TextTable accuracy_table() {
+TextTable accuracy_table(const std::string& prefix) {
   TextTable rows = {{"profile", "op", "variant", "held_out", "points", "median_percent",
                      "p90_percent", "bias_percent"}};
   for (const std::string& name : catalogue_names("profiles")) {
+    if (!name.starts_with(prefix)) continue;
     const Profile profile = read_profile(data_folder("profiles") + "/" + name, name);
     for (const AccuracyRow& row : profile_accuracy(profile)) {
       rows.push_back({name, row.op, row.variant, row.held_out, std::to_string(row.points),

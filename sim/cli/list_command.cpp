@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <vector>
 
 #include "sim/cli/catalogue_tables.h"
 #include "sim/cli/commands.h"
@@ -33,6 +34,7 @@ class ListCommand final : public Command {
     std::string help = "One of";
     for (const CatalogueKind& kind : catalogue_kinds()) help += " " + std::string(kind.name);
     arguments.positional("kind", kind_, help);
+    arguments.positional("prefix", prefix_, "Only names that begin so", false);
     arguments.flag("--accuracy", accuracy_,
                    "profiles: the leave-one-out error of every operator's table instead");
     arguments.flag("--json", json_, "Print JSON");
@@ -43,7 +45,12 @@ class ListCommand final : public Command {
       throw InputError(
           {"command line", "headway list " + kind_, "--accuracy", "it with profiles only"});
     }
-    const TextTable table = accuracy_ ? accuracy_table() : find().rows();
+    TextTable table = accuracy_ ? accuracy_table(prefix_) : find().rows();
+    // The heading stays.
+    const auto other = [&](const std::vector<std::string>& row) {
+      return !row.front().starts_with(prefix_);
+    };
+    table.erase(std::remove_if(table.begin() + 1, table.end(), other), table.end());
     print_out(json_ ? as_json(table) : aligned(table));
     return 0;
   }
@@ -58,7 +65,7 @@ class ListCommand final : public Command {
     throw InputError({"command line", "headway list", "\"" + kind_ + "\"", one_of(kind_, names)});
   }
 
-  std::string kind_;
+  std::string kind_, prefix_;
   bool accuracy_ = false, json_ = false;
 };
 

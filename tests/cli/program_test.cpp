@@ -97,6 +97,15 @@ TEST_CASE("list prints every row of its table", "[cli]") {
              ContainsSubstring("\"name\": \"qwen3-14b\""));
 }
 
+TEST_CASE("list keeps the names that begin so", "[cli]") {
+  const ProgramResult listed = run_program({"list", "models", "qwen3"});
+  REQUIRE(listed.exit_code == 0);
+  CHECK(listed.out.starts_with("name "));
+  CHECK_THAT(listed.out, ContainsSubstring("qwen3-14b"));
+  CHECK_THAT(listed.out, !ContainsSubstring("llama"));
+  refused(run_program({"list", "models", "--accuracy"}), {"--accuracy", "profiles"});
+}
+
 TEST_CASE("run prints the report and writes the files that were asked for", "[cli]") {
   const test::TempFolder folder;
   folder.write("s.json", kSmall);
