@@ -28,6 +28,10 @@ Replica::Replica(const ReplicaConfig& config, std::unique_ptr<Scheduler> schedul
       speculation_(std::move(speculation)) {}
 
 std::uint32_t Replica::take_slot() {
+  while (!leaving_slots_.empty() && leaving_slots_.front().after_steps <= steps_) {
+    free_slots_.push_back(leaving_slots_.front().slot);
+    leaving_slots_.pop_front();
+  }
   if (free_slots_.empty()) {
     slots_.push_back(std::make_unique<Active>());
     return static_cast<std::uint32_t>(slots_.size() - 1);
@@ -82,8 +86,12 @@ void Replica::start_steps(SimTime now, Started& started) {
     scheduler_->plan(now, step->plan);
     admit_plan(*step, now);
     if (step->plan.empty()) {
+      // An empty step that made room (vllm-v1 by priority: the one in need gave way itself) takes no
+      // time; the engine looks again.
+      const bool made_room = !step->plan.preempted.empty() || !step->plan.rejected.empty();
       started.wake_at = step->plan.wake_at;
       spare_steps_.push_back(std::move(step));
+      if (made_room && in_flight_.empty()) continue;
       break;
     }
     price(*step);
@@ -351,7 +359,8 @@ void Replica::depart(Active& a, SimTime now, bool failed, std::string reason) {
   for (Observer* o : observers_) o->on_finish(record);
   departures_.push_back({a.request.id, a.request.session_id});
   ++departed_;
-  free_slots_.push_back(s.slot);
+  // A sequence that ends unforeseen may be part of a step in flight: its place is kept until then.
+  leaving_slots_.push_back({s.slot, steps_ + in_flight_.size()});
 }
 
 void Replica::take_departures(std::vector<Departure>& out) {

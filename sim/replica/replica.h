@@ -114,7 +114,12 @@ class Replica {
   std::unique_ptr<Speculation> speculation_;
 
   std::vector<std::unique_ptr<Active>> slots_;
+  struct LeavingSlot {
+    std::uint32_t slot;
+    std::uint64_t after_steps;  // free once that many steps have ended
+  };
   std::vector<std::uint32_t> free_slots_;
+  std::deque<LeavingSlot> leaving_slots_;  // in order of after_steps
   std::deque<std::unique_ptr<Step>> in_flight_;
   std::vector<std::unique_ptr<Step>> spare_steps_;
   std::vector<Departure> departures_;
