@@ -168,6 +168,7 @@ void VllmV1::preempt(Sequence& sequence, StepPlan& plan) {
   sequence.state = SequenceState::kPreempted;
   sequence.computed_tokens = 0;
   sequence.draft_tokens = 0;
+  sequence.placeholders = 0;
   ++sequence.preemptions;
   waiting_.push_preempted(&sequence);
   plan.preempted.push_back(&sequence);
@@ -260,13 +261,15 @@ void VllmV1::complete(const StepPlan& plan, const StepResult& result, StepUpdate
     const ScheduledSequence& entry = plan.scheduled[i];
     Sequence& s = *entry.sequence;
     if (s.finished() || !entry.samples) continue;
+    // Preempted while this step was in flight: its token still counts, unless (in a deep pipeline)
+    // the sequence runs again and is about to sample that token anew.
+    const bool stale = s.preemptions != entry.preemptions;
+    if (stale && async_ && s.state == SequenceState::kRunning) continue;
     const std::int32_t accepted = result.accepted_drafts.empty() ? 0 : result.accepted_drafts[i];
     const std::int32_t rejected = entry.draft_tokens - accepted;
-    if (rejected > 0) {
-      if (s.preemptions == entry.preemptions) {
-        s.computed_tokens -= rejected;
-        kv_.roll_back(s.slot, rejected);
-      }
+    if (rejected > 0 && !stale) {
+      s.computed_tokens -= rejected;
+      kv_.roll_back(s.slot, rejected);
       if (async_) s.placeholders -= rejected;
     }
     take_tokens(s, 1 + accepted, update);
@@ -281,11 +284,9 @@ void VllmV1::take_tokens(Sequence& s, std::int32_t sampled, StepUpdate& update) 
   const std::int32_t kept = std::min(sampled, longest - s.output_tokens);
   s.output_tokens += kept;
   update.emitted.push_back({&s, kept});
-  if (async_) {
+  if (async_ && s.state == SequenceState::kRunning) {
     s.placeholders -= kept;
-    if (s.state == SequenceState::kRunning) {
-      kv_.cache_blocks(s.slot, s.computed_tokens - s.placeholders);
-    }
+    kv_.cache_blocks(s.slot, s.computed_tokens - s.placeholders);
   }
   if (s.output_tokens < longest) return;
   const bool stopped = s.output_tokens == s.output_target && s.output_target < s.max_tokens;

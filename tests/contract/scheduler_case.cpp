@@ -30,7 +30,7 @@ void draw_vllm_v1(SchedulerConfig& config, Draw& draw) {
   engine.scheduler_reserve_full_isl = draw.chance(0.2);
   engine.async_scheduling = draw.chance(0.3);
   if (engine.async_scheduling) {
-    config.batches_in_flight = 2;
+    config.batches_in_flight = draw.chance(0.7) ? 2 : draw.between(3, 4);
   } else if (draw.chance(0.3)) {
     config.batches_in_flight = draw.between(2, 4);
   }
