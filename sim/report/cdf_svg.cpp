@@ -122,7 +122,7 @@ constexpr const char* kStyle =
 
 std::string cdf_svg(const std::vector<CdfPanel>& panels, const std::string& title) {
   const double count = static_cast<double>(panels.size());
-  const double width = kLeft + count * kPanelWidth + (count - 1) * (kGap + 30) + 24;
+  const double width = kLeft + count * kPanelWidth + (count - 1) * (kGap + 30) + 40;
   const double height = kTop + kPanelHeight + kBottom;
   std::string svg = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" viewBox=\"0 0 {0:.0f} {1:.0f}\" "
