@@ -44,6 +44,15 @@ RunInfo describe_run(const Scenario& s, const RunOutcome& outcome, double wall_s
   info.num_gpu_blocks = outcome.budget.num_gpu_blocks;
   info.prefix_queries = outcome.prefix_queries;
   info.prefix_hits = outcome.prefix_hits;
+  if (s.speculation.on()) {
+    const SpeculationStats& spec = outcome.speculation;
+    info.speculation = SpeculationInfo{spec.drafts,
+                                       spec.drafted_tokens,
+                                       spec.accepted_tokens,
+                                       spec.acceptance_rate(),
+                                       spec.mean_acceptance_length(),
+                                       spec.per_position()};
+  }
   for (const BudgetLine& line : budget_lines(outcome.budget)) {
     info.kv_budget_bytes.emplace_back(line.key, line.bytes);
   }

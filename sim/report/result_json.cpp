@@ -116,6 +116,15 @@ Json headway_json(const RunSummary& s, const RunInfo& info) {
   out["simulated_s"] = s.simulated_s;
   out["preemptions"] = s.engine.preemptions;
   out["kv"] = kv_json(s, info);
+  if (info.speculation) {
+    const SpeculationInfo& spec = *info.speculation;
+    out["speculation"] = {{"drafts", spec.drafts},
+                          {"drafted_tokens", spec.drafted_tokens},
+                          {"accepted_tokens", spec.accepted_tokens},
+                          {"acceptance_rate", spec.acceptance_rate},
+                          {"mean_acceptance_length", spec.mean_acceptance_length},
+                          {"per_position", spec.per_position}};
+  }
   out["coverage"] = tagged(kCoverageTags, s.engine.coverage_share);
   out["attribution_ms"] = tagged(kPartTags, s.attribution_ms);
   out["slo_attainment"] = or_null(s.slo_attainment);

@@ -8,6 +8,14 @@
 
 namespace headway {
 
+// Speculative decoding, as vLLM V1 counts it: a draft is a sequence and step with drafts to verify.
+struct SpeculationInfo {
+  std::uint64_t drafts = 0, drafted_tokens = 0, accepted_tokens = 0;
+  double acceptance_rate = 0;         // accepted / drafted tokens
+  double mean_acceptance_length = 0;  // 1 + accepted / drafts: the bonus token counts
+  std::vector<double> per_position;   // unconditional rate of each position
+};
+
 // What a report says of a run beside its numbers. Texts that are JSON are embedded as they are.
 struct RunInfo {
   std::string backend = "headway";
@@ -31,6 +39,7 @@ struct RunInfo {
   std::uint64_t prefix_queries =
       0;  // tokens looked up in / found by the prefix caches, all replicas
   std::uint64_t prefix_hits = 0;
+  std::optional<SpeculationInfo> speculation;  // unset: off
   std::vector<std::pair<std::string, std::int64_t>> kv_budget_bytes;  // in order of reading
   std::string profile_json;                                           // provenance; "" = null
 };

@@ -83,6 +83,13 @@ std::string engine_section(const RunSummary& s, const RunInfo& info) {
     out += percent_row("Prefix cache hits", static_cast<double>(info.prefix_hits) /
                                                 static_cast<double>(info.prefix_queries));
   }
+  if (info.speculation) {
+    const SpeculationInfo& spec = *info.speculation;
+    out += value_row("Acceptance length", fmt::format("{:.2f} tokens", spec.mean_acceptance_length));
+    std::string rates;
+    for (double rate : spec.per_position) rates += fmt::format(" {:.2f}", rate);
+    out += value_row("Accepted at position", rates.empty() ? "-" : rates.substr(1));
+  }
   out += value_row("Preemptions", fmt::format("{}", e.preemptions));
   if (e.recomputed_tokens > 0) {
     out += value_row("Recomputed tokens", fmt::format("{}", e.recomputed_tokens));
