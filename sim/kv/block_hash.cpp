@@ -19,7 +19,8 @@ Source source_at(const Request& r, std::int32_t position) {
   constexpr std::int32_t kEndless = INT32_MAX;
   const std::int32_t g = r.content_granularity;
   const auto named = static_cast<std::int64_t>(g) * static_cast<std::int64_t>(r.content_ids.size());
-  const auto content_end = static_cast<std::int32_t>(std::min<std::int64_t>(named, r.prompt_tokens));
+  const auto content_end =
+      static_cast<std::int32_t>(std::min<std::int64_t>(named, r.prompt_tokens));
   if (g > 0 && position < content_end) {
     if (g == 1) return {};
     const auto id = r.content_ids[static_cast<std::size_t>(position / g)];

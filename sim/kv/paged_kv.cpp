@@ -39,9 +39,10 @@ PrefixHit PagedKv::lookup(std::uint32_t slot, std::int32_t known_tokens) {
   return {static_cast<std::int32_t>(hits_.size()) * options_.block_size, hits_};
 }
 
-std::int64_t PagedKv::blocks_needed(const Table& table, const KvDemand& d, const PrefixHit& hit) const {
-  const std::int64_t end = std::min(d.computed + d.num_tokens + d.lookahead,
-                                    options_.max_model_len);
+std::int64_t PagedKv::blocks_needed(const Table& table, const KvDemand& d,
+                                    const PrefixHit& hit) const {
+  const std::int64_t end =
+      std::min(d.computed + d.num_tokens + d.lookahead, options_.max_model_len);
   const auto had = static_cast<std::int64_t>(table.blocks.size() + hit.blocks.size());
   std::int64_t needed = std::max<std::int64_t>(0, blocks_for(end) - had);
   // Hits that nobody holds are taken out of the free queue as well.

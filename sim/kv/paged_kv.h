@@ -15,7 +15,7 @@ struct PagedKvOptions {
   std::int32_t block_size = 16;    // tokens
   std::int32_t max_model_len = 0;  // no sequence is given slots beyond it
   bool prefix_caching = false;
-  bool drop_last_hit = false;      // EAGLE and MTP need the hidden states of the last matched block
+  bool drop_last_hit = false;  // EAGLE and MTP need the hidden states of the last matched block
 };
 
 // Cached blocks that hold the first tokens of a sequence.
@@ -82,13 +82,14 @@ class PagedKv {
  private:
   struct Table {
     std::vector<BlockId> blocks;
-    std::vector<std::uint64_t> chain;  // hashes of the first full blocks, as far as they were needed
+    std::vector<std::uint64_t> chain;  // hashes of the first full blocks, as far as needed
     const Request* request = nullptr;
-    std::int32_t capacity = 0;         // blocks.size() * block_size
-    std::int32_t stored = 0;           // tokens whose KV the table holds
-    std::int32_t hashed_blocks = 0;    // leading blocks that carry a hash
+    std::int32_t capacity = 0;       // blocks.size() * block_size
+    std::int32_t stored = 0;         // tokens whose KV the table holds
+    std::int32_t hashed_blocks = 0;  // leading blocks that carry a hash
   };
-  std::int64_t blocks_needed(const Table& table, const KvDemand& demand, const PrefixHit& hit) const;
+  std::int64_t blocks_needed(const Table& table, const KvDemand& demand,
+                             const PrefixHit& hit) const;
   bool grow(Table& table, const KvDemand& demand, const PrefixHit& hit);
   void store(Table& table, std::int32_t end);
   void hash_blocks(Table& table, std::int32_t tokens);
@@ -97,10 +98,10 @@ class PagedKv {
 
   PagedKvOptions options_;
   BlockPool pool_;
-  std::vector<Table> tables_;      // by slot
-  std::vector<BlockId> hits_;      // of the last lookup
-  std::int64_t holders_ = 0;       // tables that hold blocks
-  std::int64_t tokens_stored_ = 0; // shared blocks count once
+  std::vector<Table> tables_;       // by slot
+  std::vector<BlockId> hits_;       // of the last lookup
+  std::int64_t holders_ = 0;        // tables that hold blocks
+  std::int64_t tokens_stored_ = 0;  // shared blocks count once
   std::uint64_t query_tokens_ = 0;
   std::uint64_t hit_tokens_ = 0;
 };

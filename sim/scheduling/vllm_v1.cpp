@@ -31,10 +31,10 @@ VllmV1::VllmV1(const SchedulerConfig& config)
       max_model_len_(config.engine.max_model_len),
       long_prefill_threshold_(config.engine.long_prefill_token_threshold),
       num_speculative_tokens_(config.num_speculative_tokens),
-      num_lookahead_tokens_(
-          needs_hidden_states(config.speculation) || config.speculation == "draft_model"
-              ? config.num_speculative_tokens
-              : 0),
+      num_lookahead_tokens_(needs_hidden_states(config.speculation) ||
+                                    config.speculation == "draft_model"
+                                ? config.num_speculative_tokens
+                                : 0),
       chunked_prefill_(config.engine.enable_chunked_prefill),
       by_priority_(config.engine.policy == "priority"),
       async_(config.engine.async_scheduling),
@@ -49,7 +49,8 @@ void VllmV1::add(Sequence& sequence) {
   if (sequence.prompt_tokens >= max_model_len_) {
     refused_.push_back({&sequence, "prompt of " + std::to_string(sequence.prompt_tokens) +
                                        " tokens leaves no room for an answer within "
-                                       "max_model_len = " + std::to_string(max_model_len_)});
+                                       "max_model_len = " +
+                                       std::to_string(max_model_len_)});
   } else if (can_never_hold(sequence.prompt_tokens)) {
     refused_.push_back({&sequence, too_large(sequence.prompt_tokens)});
   } else {
@@ -123,8 +124,8 @@ VllmV1::Grant VllmV1::grant_blocks(Sequence& sequence, std::int32_t num_tokens, 
   const KvDemand demand{sequence.computed_tokens, num_tokens, num_lookahead_tokens_,
                         sequence.known_tokens()};
   if (kv_.allocate(sequence.slot, demand)) return Grant::kGiven;
-  const std::int32_t slots = std::min(sequence.computed_tokens + num_tokens + num_lookahead_tokens_,
-                                      max_model_len_);
+  const std::int32_t slots =
+      std::min(sequence.computed_tokens + num_tokens + num_lookahead_tokens_, max_model_len_);
   if (can_never_hold(slots)) {
     running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(index));
     reject(sequence, too_large(slots), plan);
@@ -150,9 +151,8 @@ Sequence* VllmV1::pop_victim(std::size_t& index, StepPlan& plan) {
   const auto worst = std::max_element(running_.begin(), running_.end(), more_urgent);
   Sequence* victim = *worst;
   running_.erase(worst);
-  const auto entry =
-      std::find_if(plan.scheduled.begin(), plan.scheduled.end(),
-                   [&](const ScheduledSequence& s) { return s.sequence == victim; });
+  const auto entry = std::find_if(plan.scheduled.begin(), plan.scheduled.end(),
+                                  [&](const ScheduledSequence& s) { return s.sequence == victim; });
   // One that had its part in this step already gives it back. (One that stood earlier without a
   // part shifts the list all the same; like the engine, we then pass over one sequence.)
   if (entry != plan.scheduled.end()) {
@@ -211,8 +211,12 @@ bool VllmV1::admit(Sequence& s, StepPlan& plan) {
   if (!chunked_prefill_ && num_tokens > budget_) {
     if (num_tokens <= max_step_tokens_) return false;
     waiting_.pop_front();
-    reject(s, std::to_string(num_tokens) + " tokens must be computed in one step (chunked prefill is "
-              "off), but max_num_batched_tokens = " + std::to_string(max_step_tokens_), plan);
+    reject(s,
+           std::to_string(num_tokens) +
+               " tokens must be computed in one step (chunked prefill is "
+               "off), but max_num_batched_tokens = " +
+               std::to_string(max_step_tokens_),
+           plan);
     return true;
   }
   num_tokens = std::min(num_tokens, budget_);

@@ -17,8 +17,8 @@ inline bool more_urgent(const Sequence* a, const Sequence* b) {
 }
 
 // The waiting queue of vLLM V1 (v0.16.0, vllm/v1/core/sched/request_queue.py): first come first
-// served, with preempted sequences put back at the head; or the most urgent first, where a preempted
-// one takes its old place.
+// served, with preempted sequences put back at the head; or the most urgent first, where a
+// preempted one takes its old place.
 class WaitingQueue {
  public:
   explicit WaitingQueue(bool by_priority) : by_priority_(by_priority) {}

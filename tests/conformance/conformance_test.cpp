@@ -1,9 +1,8 @@
 // The recordings whose engines Headway follows so far, all of them, through the tool's own code.
 #include <algorithm>
 #include <fstream>
-#include <string>
-
 #include <nlohmann/json.hpp>
+#include <string>
 
 #include "tests/conformance/replay.h"
 #include "tests/support/catch.h"
@@ -13,9 +12,8 @@ using namespace headway::conformance;
 namespace {
 
 bool supported(const std::string& schema) {
-  return std::any_of(replayers().begin(), replayers().end(), [&](const Replayer& row) {
-    return schema.starts_with(row.schema_prefix);
-  });
+  return std::any_of(replayers().begin(), replayers().end(),
+                     [&](const Replayer& row) { return schema.starts_with(row.schema_prefix); });
 }
 
 // Changes one recorded value after the other and expects each change to be noticed.

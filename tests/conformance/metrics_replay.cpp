@@ -1,6 +1,7 @@
 // Recorded metrics ("llmsim-golden-metrics/1"): hand-made token times, replayed as a run's facts
 // through RunMetrics. Where a recording gives another tool's definition (AIPerf, guidellm), it is
 // worked out here from the same request records. Seconds, to nine places.
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -82,25 +83,25 @@ json summary(const RunMetrics& metrics) {
       ++with_tpot;
     }
   }
-  return {{"bench_duration_s", s.duration_s},
-          {"request_throughput", s.request_throughput},
-          {"output_throughput", s.output_throughput},
-          {"total_token_throughput", s.total_token_throughput},
-          {"request_goodput", s.request_goodput.value_or(0)},
-          {"mean_ttft", seconds(s.ttft_ms.mean)},
-          {"median_ttft", seconds(s.ttft_ms.median)},
-          {"p99_ttft", seconds(s.ttft_ms.p99)},
-          {"vllm",
-           {{"mean_tpot", seconds(s.tpot_ms.mean)},
-            {"p99_tpot", seconds(s.tpot_ms.p99)},
-            {"mean_itl", seconds(s.itl_ms.mean)},
-            {"median_itl", seconds(s.itl_ms.median)},
-            {"p99_itl", seconds(s.itl_ms.p99)}}},
-          {"aiperf",
-           {{"mean_inter_token_latency", seconds(s.tpot_ms.mean)},
-            {"output_tps_per_user_mean", tokens_per_s / static_cast<double>(with_tpot)}}},
-          {"guidellm",
-           {{"mean_time_per_output_token", guidellm / static_cast<double>(s.completed)}}}};
+  return {
+      {"bench_duration_s", s.duration_s},
+      {"request_throughput", s.request_throughput},
+      {"output_throughput", s.output_throughput},
+      {"total_token_throughput", s.total_token_throughput},
+      {"request_goodput", s.request_goodput.value_or(0)},
+      {"mean_ttft", seconds(s.ttft_ms.mean)},
+      {"median_ttft", seconds(s.ttft_ms.median)},
+      {"p99_ttft", seconds(s.ttft_ms.p99)},
+      {"vllm",
+       {{"mean_tpot", seconds(s.tpot_ms.mean)},
+        {"p99_tpot", seconds(s.tpot_ms.p99)},
+        {"mean_itl", seconds(s.itl_ms.mean)},
+        {"median_itl", seconds(s.itl_ms.median)},
+        {"p99_itl", seconds(s.itl_ms.p99)}}},
+      {"aiperf",
+       {{"mean_inter_token_latency", seconds(s.tpot_ms.mean)},
+        {"output_tps_per_user_mean", tokens_per_s / static_cast<double>(with_tpot)}}},
+      {"guidellm", {{"mean_time_per_output_token", guidellm / static_cast<double>(s.completed)}}}};
 }
 
 json rescaling(const json& recorded) {
@@ -113,12 +114,9 @@ json rescaling(const json& recorded) {
   json times = json::array();
   double clock = 0;
   for (const double gap : gaps) times.push_back(clock += gap * factor);
-  return {{"raw_gamma_gaps", gaps},
-          {"request_rate", rate},
-          {"num_requests", count},
-          {"target_total", static_cast<double>(count) / rate},
-          {"scale", factor},
-          {"send_times", times}};
+  return {{"raw_gamma_gaps", gaps}, {"request_rate", rate},
+          {"num_requests", count},  {"target_total", static_cast<double>(count) / rate},
+          {"scale", factor},        {"send_times", times}};
 }
 
 // Numbers that agree to the recording's nine places become equal to it.

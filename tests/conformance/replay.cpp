@@ -96,7 +96,8 @@ std::vector<std::filesystem::path> find_recordings(const std::vector<std::string
       continue;
     }
     if (!fs::is_directory(root)) {
-      throw InputError({.file = root, .found = "no such folder", .expected = "recordings below it"});
+      throw InputError(
+          {.file = root, .found = "no such folder", .expected = "recordings below it"});
     }
     for (const auto& entry : fs::recursive_directory_iterator(root)) {
       if (entry.is_regular_file() && entry.path().extension() == ".json") {
@@ -108,8 +109,7 @@ std::vector<std::filesystem::path> find_recordings(const std::vector<std::string
   return files;
 }
 
-std::optional<Disagreement> compare_record(std::int64_t step, const json& expected,
-                                           const json& got,
+std::optional<Disagreement> compare_record(std::int64_t step, const json& expected, const json& got,
                                            std::span<const std::string_view> maps) {
   return Comparison(step, maps).values("", "", expected, got);
 }

@@ -20,19 +20,26 @@ constexpr std::array<std::string_view, 3> kMaps = {"computed", "block_tables", "
 
 const char* kind_name(ScheduledKind kind) {
   switch (kind) {
-    case ScheduledKind::kNew: return "new";
-    case ScheduledKind::kRunning: return "running";
-    case ScheduledKind::kResumed: return "resumed";
+    case ScheduledKind::kNew:
+      return "new";
+    case ScheduledKind::kRunning:
+      return "running";
+    case ScheduledKind::kResumed:
+      return "resumed";
   }
   return "";
 }
 
 const char* reason_name(FinishReason reason) {
   switch (reason) {
-    case FinishReason::kStop: return "FINISHED_STOPPED";
-    case FinishReason::kLength: return "FINISHED_LENGTH_CAPPED";
-    case FinishReason::kAborted: return "FINISHED_ABORTED";
-    default: return "FINISHED_ERROR";
+    case FinishReason::kStop:
+      return "FINISHED_STOPPED";
+    case FinishReason::kLength:
+      return "FINISHED_LENGTH_CAPPED";
+    case FinishReason::kAborted:
+      return "FINISHED_ABORTED";
+    default:
+      return "FINISHED_ERROR";
   }
 }
 
@@ -230,8 +237,8 @@ class Replay {
     for (const ScheduledSequence& entry : plan.scheduled) {
       if (!entry.samples) continue;
       Recorded& recorded = *by_slot_.at(entry.sequence->slot);
-      const std::int32_t drafts = cyclic(recorded.draft_pattern, recorded.sampling_steps++,
-                                         config_.num_speculative_tokens);
+      const std::int32_t drafts =
+          cyclic(recorded.draft_pattern, recorded.sampling_steps++, config_.num_speculative_tokens);
       if (entry.sequence->takes_drafts()) entry.sequence->draft_tokens = drafts;
     }
   }

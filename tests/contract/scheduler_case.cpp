@@ -138,9 +138,9 @@ std::string describe(const SchedulerCase& c) {
        << e.max_model_len << ", caching " << e.enable_prefix_caching << ", chunked "
        << e.enable_chunked_prefill << ", threshold " << e.long_prefill_token_threshold
        << ", allocator '" << e.kv_allocator << "', policy " << e.policy << ", async "
-       << e.async_scheduling << ", in flight "
-       << c.config.batches_in_flight << ", speculation '" << c.config.speculation << "' "
-       << c.config.num_speculative_tokens << ", serve all " << c.must_serve_all << "\n";
+       << e.async_scheduling << ", in flight " << c.config.batches_in_flight << ", speculation '"
+       << c.config.speculation << "' " << c.config.num_speculative_tokens << ", serve all "
+       << c.must_serve_all << "\n";
   for (std::size_t i = 0; i < c.requests.size(); ++i) {
     const Request& r = c.requests[i];
     text << "  " << r.id << ": " << r.prompt_tokens << "+" << r.output_tokens << " (max "

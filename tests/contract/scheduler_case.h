@@ -14,10 +14,10 @@ namespace headway::contract {
 // A small random workload for one scheduler, and what may be expected of it.
 struct SchedulerCase {
   SchedulerConfig config;
-  std::vector<Request> requests;         // in order of arrival
-  std::vector<SimTime> aborts;           // by request: when the client leaves; never() = stays
-  std::vector<std::int32_t> token_limit; // by request: output tokens if it is not rejected
-  bool must_serve_all = false;           // every request fits: a rejection would be a fault
+  std::vector<Request> requests;          // in order of arrival
+  std::vector<SimTime> aborts;            // by request: when the client leaves; never() = stays
+  std::vector<std::int32_t> token_limit;  // by request: output tokens if it is not rejected
+  bool must_serve_all = false;            // every request fits: a rejection would be a fault
 };
 
 // What max_num_batched_tokens binds, by the scheduler's row.

@@ -67,8 +67,7 @@ TEST_CASE("vllm-v1: the head of the queue waits and nobody overtakes it", "[unit
   REQUIRE(d.scheduler().waiting() == 2);
 }
 
-TEST_CASE("vllm-v1: what can never run is rejected with the reason (INV-6)",
-          "[unit][scheduling]") {
+TEST_CASE("vllm-v1: what can never run is rejected with the reason (INV-6)", "[unit][scheduling]") {
   Driver d(config(8, 4, 64));
   d.arrive(200, 2);
   REQUIRE(d.step() == "| rejected A");
