@@ -25,7 +25,7 @@ ContiguousKv::ContiguousKv(std::int64_t num_blocks, std::int32_t block_size,
   if (num_blocks > 0) runs_.push_back({0, num_blocks});
 }
 
-std::int64_t ContiguousKv::reservation(const KvDemand& demand) const {
+std::int64_t ContiguousKv::reservation(const AdmissionDemand& demand) const {
   std::int64_t tokens = max_model_len_;
   if (rule_ == ReservationRule::kExact) {
     tokens = std::int64_t{demand.prompt_tokens} + demand.output_tokens;
@@ -42,24 +42,24 @@ std::size_t ContiguousKv::first_fit(std::int64_t length) const {
   return i;
 }
 
-bool ContiguousKv::ever_fits(const KvDemand& demand, std::int64_t) const {
+bool ContiguousKv::ever_fits(const AdmissionDemand& demand, std::int64_t) const {
   return reservation(demand) <= total_;
 }
 
 // No block is kept in reserve: what is reserved is enough, so nothing grows later.
-bool ContiguousKv::can_admit(const KvDemand& demand, std::int64_t) const {
+bool ContiguousKv::can_admit(const AdmissionDemand& demand, std::int64_t) const {
   const std::int64_t length = reservation(demand);
   return length <= free_ && first_fit(length) < runs_.size();
 }
 
-void ContiguousKv::admit(std::uint32_t slot, const KvDemand& demand) {
+void ContiguousKv::admit(std::uint32_t slot, const AdmissionDemand& demand) {
   const std::int64_t length = reservation(demand);
   const std::size_t i = first_fit(length);
   SIM_CHECK(i < runs_.size(), "no free run is long enough");
   if (slot >= by_slot_.size()) by_slot_.resize(slot + 1);
   SIM_CHECK(by_slot_[slot].length == 0, "slot already holds KV");
-  const std::int32_t at_end = std::max(demand.prompt_tokens + demand.output_tokens - 1,
-                                       demand.tokens_now);
+  const std::int32_t at_end =
+      std::max(demand.prompt_tokens + demand.output_tokens - 1, demand.tokens_now);
   by_slot_[slot] = {runs_[i].start, length, 0, at_end};
   runs_[i].start += length;
   runs_[i].length -= length;
@@ -128,7 +128,8 @@ KvUsage ContiguousKv::usage() const {
                 .free_blocks = free_,
                 .block_size = block_size_,
                 .tokens_stored = tokens_};
-  for (const Run& run : runs_) usage.largest_free_run = std::max(usage.largest_free_run, run.length);
+  for (const Run& run : runs_)
+    usage.largest_free_run = std::max(usage.largest_free_run, run.length);
   usage.tokens_reserved_later = at_end_ - tokens_;
   usage.tokens_never_used = usage.held_blocks * block_size_ - at_end_;
   return usage;

@@ -30,9 +30,9 @@ class ContiguousKv final : public KvStore {
   ContiguousKv(std::int64_t num_blocks, std::int32_t block_size, std::int32_t max_model_len,
                ReservationRule rule);
 
-  bool ever_fits(const KvDemand& demand, std::int64_t spare) const override;
-  bool can_admit(const KvDemand& demand, std::int64_t spare) const override;
-  void admit(std::uint32_t slot, const KvDemand& demand) override;
+  bool ever_fits(const AdmissionDemand& demand, std::int64_t spare) const override;
+  bool can_admit(const AdmissionDemand& demand, std::int64_t spare) const override;
+  void admit(std::uint32_t slot, const AdmissionDemand& demand) override;
   bool store(std::uint32_t slot, std::int32_t tokens) override;  // always within the reservation
   void release(std::uint32_t slot) override;
   void retain(std::uint32_t slot) override;
@@ -44,7 +44,7 @@ class ContiguousKv final : public KvStore {
   void check() const override;
 
   // Blocks that the rule reserves for such a sequence.
-  std::int64_t reservation(const KvDemand& demand) const;
+  std::int64_t reservation(const AdmissionDemand& demand) const;
   // First block of the sequence's reservation. REQUIRES: it holds one.
   std::int64_t address_of(std::uint32_t slot) const { return by_slot_[slot].start; }
 

@@ -11,17 +11,17 @@ CountedKv::CountedKv(std::int64_t num_blocks, std::int32_t block_size)
   SIM_CHECK(num_blocks >= 0 && block_size >= 1);
 }
 
-bool CountedKv::ever_fits(const KvDemand& demand, std::int64_t spare) const {
+bool CountedKv::ever_fits(const AdmissionDemand& demand, std::int64_t spare) const {
   // The last token emitted is never fed back, so it stores no KV.
   const std::int64_t at_end = std::int64_t{demand.prompt_tokens} + demand.output_tokens - 1;
   return blocks_for(demand.tokens_now) + spare <= total_ && blocks_for(at_end) <= total_;
 }
 
-bool CountedKv::can_admit(const KvDemand& demand, std::int64_t spare) const {
+bool CountedKv::can_admit(const AdmissionDemand& demand, std::int64_t spare) const {
   return free_ - blocks_for(demand.tokens_now) >= spare;
 }
 
-void CountedKv::admit(std::uint32_t slot, const KvDemand& demand) {
+void CountedKv::admit(std::uint32_t slot, const AdmissionDemand& demand) {
   const std::int64_t need = blocks_for(demand.tokens_now);
   SIM_CHECK(need >= 1 && need <= free_);
   if (slot >= by_slot_.size()) by_slot_.resize(slot + 1);

@@ -14,9 +14,9 @@ class CountedKv final : public KvStore {
  public:
   CountedKv(std::int64_t num_blocks, std::int32_t block_size);
 
-  bool ever_fits(const KvDemand& demand, std::int64_t spare) const override;
-  bool can_admit(const KvDemand& demand, std::int64_t spare) const override;
-  void admit(std::uint32_t slot, const KvDemand& demand) override;
+  bool ever_fits(const AdmissionDemand& demand, std::int64_t spare) const override;
+  bool can_admit(const AdmissionDemand& demand, std::int64_t spare) const override;
+  void admit(std::uint32_t slot, const AdmissionDemand& demand) override;
   bool store(std::uint32_t slot, std::int32_t tokens) override;
   void release(std::uint32_t slot) override;
   void retain(std::uint32_t slot) override;
@@ -36,7 +36,7 @@ class CountedKv final : public KvStore {
   std::int64_t total_;
   std::int32_t block_size_;
   std::int64_t free_;
-  std::int64_t tokens_ = 0;    // stored in all
+  std::int64_t tokens_ = 0;           // stored in all
   std::int64_t retained_tokens_ = 0;  // of ended sequences
   std::int64_t retained_blocks_ = 0;
   std::vector<Holding> by_slot_;

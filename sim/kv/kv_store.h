@@ -7,7 +7,7 @@
 namespace headway {
 
 // What a sequence asks of the KV memory when it is admitted.
-struct KvDemand {
+struct AdmissionDemand {
   std::int32_t prompt_tokens = 0;  // as sent
   std::int32_t output_tokens = 0;  // that it will emit in all: only oracle allocators look
   std::int32_t tokens_now = 0;     // to be stored by its prefill: prompt + answers so far
@@ -23,11 +23,11 @@ class KvStore {
 
   // Whether the sequence could ever be admitted with `spare` blocks left free, and then run to its
   // end, were it alone.
-  virtual bool ever_fits(const KvDemand& demand, std::int64_t spare) const = 0;
+  virtual bool ever_fits(const AdmissionDemand& demand, std::int64_t spare) const = 0;
   // Whether it can be admitted now and leave `spare` blocks free.
-  virtual bool can_admit(const KvDemand& demand, std::int64_t spare) const = 0;
+  virtual bool can_admit(const AdmissionDemand& demand, std::int64_t spare) const = 0;
   // Takes the memory that admission takes; nothing is stored yet. REQUIRES: can_admit(demand, 0).
-  virtual void admit(std::uint32_t slot, const KvDemand& demand) = 0;
+  virtual void admit(std::uint32_t slot, const AdmissionDemand& demand) = 0;
   // The sequence stores `tokens` tokens from now on (never fewer than before). Takes what more
   // memory that needs; false, and nothing changed, where there is none.
   virtual bool store(std::uint32_t slot, std::int32_t tokens) = 0;

@@ -16,13 +16,13 @@ std::unique_ptr<KvStore> make_kv_store(const SchedulerConfig& config, std::strin
   if (name == "paged") return std::make_unique<CountedKv>(config.num_blocks, engine.block_size);
   const auto rule = parse_reservation_rule(name);
   if (!rule) {
-    throw InputError({.place = "engine.kv_allocator",
-                      .found = "\"" + name + "\"",
-                      .expected = one_of(name, {"paged", "reserve-max", "reserve-exact",
-                                                "reserve-pow2"})});
+    throw InputError(
+        {.place = "engine.kv_allocator",
+         .found = "\"" + name + "\"",
+         .expected = one_of(name, {"paged", "reserve-max", "reserve-exact", "reserve-pow2"})});
   }
-  return std::make_unique<ContiguousKv>(config.num_blocks, engine.block_size,
-                                        engine.max_model_len, *rule);
+  return std::make_unique<ContiguousKv>(config.num_blocks, engine.block_size, engine.max_model_len,
+                                        *rule);
 }
 
 std::unique_ptr<KvStore> make_paged_kv(const SchedulerConfig& config) {
@@ -37,8 +37,8 @@ std::unique_ptr<KvStore> make_paged_kv(const SchedulerConfig& config) {
 
 BatchScheduler::BatchScheduler(const SchedulerConfig& config, std::unique_ptr<KvStore> kv)
     : engine_(config.engine), kv_(std::move(kv)) {
-  spare_blocks_ = static_cast<std::int64_t>(engine_.watermark *
-                                            static_cast<double>(config.num_blocks));
+  spare_blocks_ =
+      static_cast<std::int64_t>(engine_.watermark * static_cast<double>(config.num_blocks));
 }
 
 void BatchScheduler::add(Sequence& sequence) {
@@ -65,6 +65,8 @@ void BatchScheduler::abort(Sequence& sequence) {
 void BatchScheduler::plan(SimTime now, StepPlan& plan) {
   plan.clear();
   decide(now, plan);
+  // A sequence that had to yield to itself may be admitted again at once.
+  if (plan.empty() && waiting_count_ > 0 && !plan.preempted.empty()) plan.wake_at = now;
 }
 
 void BatchScheduler::complete(const StepPlan& plan, const StepResult&, StepUpdate& update) {
@@ -99,7 +101,7 @@ std::int32_t BatchScheduler::output_goal(const Sequence& sequence) const {
                    engine_.max_model_len - sequence.prompt_tokens});
 }
 
-KvDemand BatchScheduler::demand(const Sequence& sequence) const {
+AdmissionDemand BatchScheduler::demand(const Sequence& sequence) const {
   return {sequence.prompt_tokens, output_goal(sequence), sequence.known_tokens()};
 }
 
@@ -110,9 +112,10 @@ bool BatchScheduler::can_admit(const Sequence& sequence) const {
 std::string BatchScheduler::why_never(const Sequence& sequence) const {
   if (sequence.prompt_tokens >= engine_.max_model_len) {
     return "prompt of " + std::to_string(sequence.prompt_tokens) +
-           " tokens leaves no room for an answer in max_model_len " + std::to_string(engine_.max_model_len);
+           " tokens leaves no room for an answer in max_model_len " +
+           std::to_string(engine_.max_model_len);
   }
-  KvDemand need = demand(sequence);
+  AdmissionDemand need = demand(sequence);
   bool fits = kv_->ever_fits(need, spare_blocks_);
   if (fits && decode_needs_free_block() && need.output_tokens > 1) {
     // The last decode finds all but its own token stored, and asks for a free block besides.

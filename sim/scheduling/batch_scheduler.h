@@ -71,7 +71,8 @@ class BatchScheduler : public Scheduler {
   void schedule_chunk(Sequence& sequence, std::int32_t tokens, ScheduledKind kind, StepPlan& plan);
   // Schedules the next token of a sequence past its prefill, if the KV has room.
   bool try_decode(Sequence& sequence, StepPlan& plan);
-  // Takes its KV away (to be recomputed) and puts it back in line. The caller takes it off running_.
+  // Takes its KV away (to be recomputed) and puts it back in line. The caller takes it off
+  // running_.
   void preempt(Sequence& sequence, StepPlan& plan);
 
   bool prefilling(const Sequence& sequence) const {
@@ -93,7 +94,7 @@ class BatchScheduler : public Scheduler {
     std::int32_t prefill_target = 0;
     bool in_flight = false;
   };
-  KvDemand demand(const Sequence& sequence) const;
+  AdmissionDemand demand(const Sequence& sequence) const;
   std::string why_never(const Sequence& sequence) const;  // "" = it can run
   void schedule(Sequence& sequence, std::int32_t tokens, ScheduledKind kind, bool prefill,
                 StepPlan& plan);

@@ -1,8 +1,9 @@
 // edf: a teaching policy, of no engine. Earliest deadline first, where a request's deadline is its
 // arrival plus the TTFT limit of the scenario (slo.ttft_ms). One limit for all leaves the order of
-// arrival, so what the rule changes is this: a request that has already missed its deadline no longer
-// holds up those that can still make theirs, and waits behind them. A preempted request has had its
-// first token; it goes ahead of all, since only its pace can still suffer. The rest is fcfs-nochunk.
+// arrival, so what the rule changes is this: a request that has already missed its deadline no
+// longer holds up those that can still make theirs, and waits behind them. A preempted request has
+// had its first token; it goes ahead of all, since only its pace can still suffer. The rest is
+// fcfs-nochunk.
 #include "sim/scheduling/continuous_batching.h"
 #include "sim/scheduling/policies.h"
 

@@ -1,7 +1,8 @@
-// orca: iteration-level batching (Yu et al., OSDI 2022), as microsoft/sarathi-serve 96f9911790ec runs
-// it (sarathi/core/scheduler/orca_scheduler.py): each step is every running decode plus every waiting
-// prompt, whole, first come first served, while a seat and a reservation are free. A reservation is
-// max_model_len by default, so nothing is ever preempted, and no token budget applies.
+// orca: iteration-level batching (Yu et al., OSDI 2022), as microsoft/sarathi-serve 96f9911790ec
+// runs it (sarathi/core/scheduler/orca_scheduler.py): each step is every running decode plus every
+// waiting prompt, whole, first come first served, while a seat and a reservation are free. A
+// reservation is max_model_len by default, so nothing is ever preempted, and no token budget
+// applies.
 //
 // engine.kv_allocator compares the memory managers of Kwon et al. 2023 under this one rule; with
 // "paged" the KV can run short, and then the latest admitted is preempted.

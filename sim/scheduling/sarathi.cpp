@@ -1,8 +1,8 @@
 // sarathi: stall-free chunked prefill (Agrawal et al., OSDI 2024), as microsoft/sarathi-serve
 // 96f9911790ec runs it (sarathi/core/scheduler/sarathi_scheduler.py). One token budget a step (the
-// chunk size: max_num_batched_tokens) covers decodes, which come first, then prompts under way, then
-// new prompts, each cut to what is left. The blocks of a whole prompt are taken with its first chunk
-// and must leave the watermark free.
+// chunk size: max_num_batched_tokens) covers decodes, which come first, then prompts under way,
+// then new prompts, each cut to what is left. The blocks of a whole prompt are taken with its first
+// chunk and must leave the watermark free.
 #include <algorithm>
 
 #include "sim/scheduling/policies.h"

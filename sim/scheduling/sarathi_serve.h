@@ -10,8 +10,8 @@ namespace headway {
 // What the paged schedulers of microsoft/sarathi-serve 96f9911790ec share (sarathi/core/scheduler/
 // {sarathi,vllm}_scheduler.py, block_space_manager/base_block_space_manager.py), which are those of
 // vLLM 0.2: sequences are visited in order of arrival; a decode wants one free block even where its
-// last block has room; short of it, the last sequence not yet visited is preempted by recompute (the
-// visited one itself, where it is the last), and nothing is admitted in that step.
+// last block has room; short of it, the last sequence not yet visited is preempted by recompute
+// (the visited one itself, where it is the last), and nothing is admitted in that step.
 //
 // Behaviour::kAsRecorded adds what the published code does and no simulation should: a preempted
 // sequence counts its output from zero again and so emits more than it was asked for; decodes may
@@ -40,7 +40,7 @@ class SarathiServe : public BatchScheduler {
   bool decode_or_yield(Sequence& sequence, std::size_t next, StepPlan& plan);
 
   Behaviour behaviour_;
-  std::vector<Sequence*> unvisited_;   // buffers of decode_running
+  std::vector<Sequence*> unvisited_;  // buffers of decode_running
   std::vector<Sequence*> prefills_;
   std::vector<std::pair<const Sequence*, std::int32_t>> restarted_at_;  // by slot, kAsRecorded only
 };

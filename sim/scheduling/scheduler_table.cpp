@@ -12,7 +12,8 @@ namespace headway {
 // one row here.
 std::span<const SchedulerEntry> scheduler_table() {
   static const std::vector<SchedulerEntry> kRows = {
-      {"vllm-v1", "vLLM V1 0.16.0: running first, then admit; chunked prefill, preemption by recompute",
+      {"vllm-v1",
+       "vLLM V1 0.16.0: running first, then admit; chunked prefill, preemption by recompute",
        make_vllm_v1, TokenBudgetRule::kAlways, true},
       {"static", "FasterTransformer: a batch is filled, then runs until its slowest member ends",
        make_static, TokenBudgetRule::kNone},
@@ -20,16 +21,18 @@ std::span<const SchedulerEntry> scheduler_table() {
        make_orca, TokenBudgetRule::kNone},
       {"vllm-0.2", "vLLM 0.2: paged KV; a step is all prefill while a prompt fits, else all decode",
        make_vllm_02, TokenBudgetRule::kButOnePrompt},
-      {"sarathi", "Sarathi-Serve (OSDI'24): one token budget a step, decodes first, prompts in chunks",
+      {"sarathi",
+       "Sarathi-Serve (OSDI'24): one token budget a step, decodes first, prompts in chunks",
        make_sarathi},
-      {"fcfs-nochunk", "teaching: continuous batching of whole prompts, paged KV, first come first served",
+      {"fcfs-nochunk",
+       "teaching: continuous batching of whole prompts, paged KV, first come first served",
        make_fcfs_nochunk, TokenBudgetRule::kButOnePrompt},
       {"sjf", "teaching: as fcfs-nochunk, the least remaining work first (an oracle)", make_sjf,
        TokenBudgetRule::kButOnePrompt},
       {"vtc", "VTC (OSDI'24): as fcfs-nochunk, the tenant with the least service so far first",
        make_vtc, TokenBudgetRule::kButOnePrompt},
-      {"edf", "teaching: as fcfs-nochunk, the earliest TTFT deadline first, missed ones last", make_edf,
-       TokenBudgetRule::kButOnePrompt},
+      {"edf", "teaching: as fcfs-nochunk, the earliest TTFT deadline first, missed ones last",
+       make_edf, TokenBudgetRule::kButOnePrompt},
   };
   return kRows;
 }

@@ -1,7 +1,7 @@
-// sjf: a teaching policy, of no engine, and an oracle: it knows how long each answer will be. Next is
-// the request with the least work left (tokens to compute plus tokens to emit); short of KV, the one
-// with the most work left yields. The rest is fcfs-nochunk. It shows the least mean latency that
-// reordering can buy, and what long requests pay for it.
+// sjf: a teaching policy, of no engine, and an oracle: it knows how long each answer will be. Next
+// is the request with the least work left (tokens to compute plus tokens to emit); short of KV, the
+// one with the most work left yields. The rest is fcfs-nochunk. It shows the least mean latency
+// that reordering can buy, and what long requests pay for it.
 #include "sim/scheduling/continuous_batching.h"
 #include "sim/scheduling/policies.h"
 

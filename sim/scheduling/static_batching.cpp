@@ -1,13 +1,13 @@
-// static: request-level batching, as FasterTransformer served (and Yu et al., OSDI 2022, describe it);
-// the admission rule is microsoft/sarathi-serve 96f9911790ec's
-// (sarathi/core/scheduler/faster_transformer_scheduler.py). A batch is formed only when nothing runs,
-// of the oldest waiting requests that get a seat and a reservation, and is decoded until its last
-// member ends; nobody joins meanwhile.
+// static: request-level batching, as FasterTransformer served (and Yu et al., OSDI 2022, describe
+// it); the admission rule is microsoft/sarathi-serve 96f9911790ec's
+// (sarathi/core/scheduler/faster_transformer_scheduler.py). A batch is formed only when nothing
+// runs, of the oldest waiting requests that get a seat and a reservation, and is decoded until its
+// last member ends; nobody joins meanwhile.
 //
-// A batch waits to be full: batch_size requests (max_num_seqs where it is 0, and no more than the KV
-// can reserve for), or until the oldest has waited batch_timeout_ms. A member that ends early frees
-// its reservation at once, or at the end of the batch with release_at_batch_end (as Vidur has it).
-// Padding of prompts to the longest is not modelled, nor is decoding of ended members.
+// A batch waits to be full: batch_size requests (max_num_seqs where it is 0, and no more than the
+// KV can reserve for), or until the oldest has waited batch_timeout_ms. A member that ends early
+// frees its reservation at once, or at the end of the batch with release_at_batch_end (as Vidur has
+// it). Padding of prompts to the longest is not modelled, nor is decoding of ended members.
 #include <algorithm>
 
 #include "sim/scheduling/continuous_batching.h"

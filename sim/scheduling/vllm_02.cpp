@@ -1,7 +1,7 @@
 // vllm-0.2: the first vLLM's rule (Kwon et al., SOSP 2023), as microsoft/sarathi-serve 96f9911790ec
-// carries it (sarathi/core/scheduler/vllm_scheduler.py). A step is all prefill or all decode: while a
-// waiting prompt can be admitted (head of line; whole prompts within max_num_batched_tokens, their
-// blocks above the watermark), steps prefill only and every decode stalls.
+// carries it (sarathi/core/scheduler/vllm_scheduler.py). A step is all prefill or all decode: while
+// a waiting prompt can be admitted (head of line; whole prompts within max_num_batched_tokens,
+// their blocks above the watermark), steps prefill only and every decode stalls.
 //
 // vLLM 0.2 refused to start with max_num_batched_tokens below max_model_len. Here a prompt longer
 // than the budget has a step to itself.

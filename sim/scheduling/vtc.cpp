@@ -1,12 +1,12 @@
 // vtc: the Virtual Token Counter (Sheng et al., OSDI 2024), as Ying1123/VTC-artifact has it
-// (slora/server/router/vtc_req_queue.py). Every tenant has a counter of the service it got: 1 for an
-// input token, charged on admission, 2 for an output token, charged as it comes. Next is the oldest
-// request of the waiting tenant with the smallest counter; where it does not fit, nobody overtakes. A
-// tenant whose line was empty is lifted to the smallest counter among those waiting, so that idling
-// earns no credit.
+// (slora/server/router/vtc_req_queue.py). Every tenant has a counter of the service it got: 1 for
+// an input token, charged on admission, 2 for an output token, charged as it comes. Next is the
+// oldest request of the waiting tenant with the smallest counter; where it does not fit, nobody
+// overtakes. A tenant whose line was empty is lifted to the smallest counter among those waiting,
+// so that idling earns no credit.
 //
-// The artifact admits by the peak that the running set's KV can reach; here KV is paged and preempted
-// as in fcfs-nochunk (recomputed input is not charged again).
+// The artifact admits by the peak that the running set's KV can reach; here KV is paged and
+// preempted as in fcfs-nochunk (recomputed input is not charged again).
 #include <algorithm>
 #include <map>
 

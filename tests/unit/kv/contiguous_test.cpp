@@ -9,7 +9,9 @@ namespace {
 ContiguousKv make(std::int64_t blocks, ReservationRule rule, std::int32_t max_model_len = 16) {
   return ContiguousKv(blocks, 1, max_model_len, rule);
 }
-KvDemand demand(std::int32_t prompt, std::int32_t output) { return {prompt, output, prompt}; }
+AdmissionDemand demand(std::int32_t prompt, std::int32_t output) {
+  return {prompt, output, prompt};
+}
 }  // namespace
 
 TEST_CASE("Reservation rules decide how much a sequence takes", "[unit]") {

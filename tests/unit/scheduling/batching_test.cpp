@@ -22,7 +22,8 @@ SchedulerConfig config(const std::string& scheduler, std::int64_t blocks = 64) {
 
 }  // namespace
 
-TEST_CASE("static waits for a full batch, then for nobody until its slowest member ends", "[unit]") {
+TEST_CASE("static waits for a full batch, then for nobody until its slowest member ends",
+          "[unit]") {
   SchedulerConfig c = config("static");
   c.engine.batch_size = 2;
   Driver d(c);
@@ -81,11 +82,11 @@ TEST_CASE("orca lets a prompt in as soon as a reservation is free", "[unit]") {
 
 TEST_CASE("orca's batch grows with a better allocator", "[unit]") {
   // 16 blocks = 64 slots. Each request stores 8 + 4 - 1 = 11 tokens; max_model_len is 64.
-  const auto [allocator, at_once] = GENERATE(table<std::string, int>(
-      {{"reserve-max", 1},     // 64 slots each
-       {"reserve-pow2", 4},    // 8 + 8 = 16
-       {"reserve-exact", 4},   // 8 + 5 = 13 -> 4 blocks
-       {"paged", 8}}));        // 2 blocks each to begin with
+  const auto [allocator, at_once] =
+      GENERATE(table<std::string, int>({{"reserve-max", 1},    // 64 slots each
+                                        {"reserve-pow2", 4},   // 8 + 8 = 16
+                                        {"reserve-exact", 4},  // 8 + 5 = 13 -> 4 blocks
+                                        {"paged", 8}}));       // 2 blocks each to begin with
   SchedulerConfig c = config("orca", 16);
   c.engine.kv_allocator = allocator;
   Driver d(c);
@@ -167,8 +168,8 @@ TEST_CASE("fcfs-nochunk preempts only when a block is really missing", "[unit]")
   Driver d(config("fcfs-nochunk", 4));
   d.arrive(7, 4);
   d.arrive(6, 3);
-  CHECK(d.step() == "A:p7 B:p6");   // two blocks each, none free
-  CHECK(d.step() == "A:d1 B:d1");   // the last blocks have room (sarathi would preempt here)
+  CHECK(d.step() == "A:p7 B:p6");  // two blocks each, none free
+  CHECK(d.step() == "A:d1 B:d1");  // the last blocks have room (sarathi would preempt here)
   CHECK(d.step() == "A:d1 | preempted B");
   CHECK(d.step() == "A:d1 | done A");
   CHECK(d.step() == "B:p8 | done B");
@@ -178,9 +179,9 @@ TEST_CASE("sjf takes the least remaining work first and lets the most yield", "[
   SchedulerConfig c = config("sjf");
   c.engine.max_num_seqs = 1;
   Driver d(c);
-  d.arrive(10, 1);   // 11
-  d.arrive(4, 12);   // 16
-  d.arrive(5, 1);    // 6
+  d.arrive(10, 1);  // 11
+  d.arrive(4, 12);  // 16
+  d.arrive(5, 1);   // 6
   CHECK(d.step() == "C:p5 | done C");
   CHECK(d.step() == "A:p10 | done A");
   CHECK(d.step() == "B:p4");
@@ -218,14 +219,14 @@ TEST_CASE("vtc gives no credit for idling", "[unit]") {
   Driver d(c);
   d.arrive(40, 1, 0);
   d.arrive(10, 1, 1);
-  CHECK(d.step() == "A:p40 | done A");   // tenant 0: 42
+  CHECK(d.step() == "A:p40 | done A");  // tenant 0: 42
   d.arrive(10, 1, 0);
-  d.arrive(5, 1, 2);                     // lifted to the least of those waiting: tenant 1's 0
-  CHECK(d.step() == "B:p10 | done B");   // tie at 0, the earlier; tenant 1: 12
-  d.arrive(5, 1, 1);                     // tenant 1 keeps its 12, which is more than 0
-  CHECK(d.step() == "D:p5 | done D");    // tenant 2: 7, and nothing waiting
-  d.arrive(1, 1, 2);                     // lifted from 7 to 12 (tenant 1 waits)
-  CHECK(d.step() == "E:p5 | done E");    // tie at 12, the earlier
+  d.arrive(5, 1, 2);                    // lifted to the least of those waiting: tenant 1's 0
+  CHECK(d.step() == "B:p10 | done B");  // tie at 0, the earlier; tenant 1: 12
+  d.arrive(5, 1, 1);                    // tenant 1 keeps its 12, which is more than 0
+  CHECK(d.step() == "D:p5 | done D");   // tenant 2: 7, and nothing waiting
+  d.arrive(1, 1, 2);                    // lifted from 7 to 12 (tenant 1 waits)
+  CHECK(d.step() == "E:p5 | done E");   // tie at 12, the earlier
   CHECK(d.step() == "F:p1 | done F");
   CHECK(d.step() == "C:p10 | done C");
 }
@@ -235,22 +236,22 @@ TEST_CASE("edf lets a missed deadline wait behind one that can be met", "[unit]"
   c.engine.max_num_seqs = 1;
   c.slo_ttft_ms = 1500;
   Driver d(c);
-  d.arrive(4, 3);                        // runs from 0 s to 3 s
-  d.arrive(5, 1);                        // due at 1.5 s
+  d.arrive(4, 3);  // runs from 0 s to 3 s
+  d.arrive(5, 1);  // due at 1.5 s
   CHECK(d.step() == "A:p4");
   d.wait_until(SimTime::from_seconds(2));
-  d.arrive(6, 1);                        // due at 3.5 s
+  d.arrive(6, 1);  // due at 3.5 s
   CHECK(d.step() == "A:d1");
-  CHECK(d.step() == "A:d1 | done A");    // at 3 s
+  CHECK(d.step() == "A:d1 | done A");  // at 3 s
   CHECK(d.now() == SimTime::from_seconds(4));
   d.wait_until(SimTime::from_seconds(3.5));
-  CHECK(d.step() == "C:p6 | done C");    // exactly on time
+  CHECK(d.step() == "C:p6 | done C");  // exactly on time
   CHECK(d.step() == "B:p5 | done B");
 }
 
 TEST_CASE("INV-6: what can never run is rejected with the reason, and holds nobody up", "[unit]") {
-  const std::string scheduler = GENERATE("static", "orca", "vllm-0.2", "sarathi", "fcfs-nochunk",
-                                         "sjf", "vtc", "edf");
+  const std::string scheduler =
+      GENERATE("static", "orca", "vllm-0.2", "sarathi", "fcfs-nochunk", "sjf", "vtc", "edf");
   SchedulerConfig c = config(scheduler, 16);
   c.engine.batch_timeout_ms = 0;
   Driver d(c);

@@ -10,7 +10,8 @@
 namespace headway::testing {
 
 // Runs a scheduler by hand, one step a call, one second a step. Requests are called A, B, C ... in
-// order of arrival; a step reads like "C:p10 A:d1 B:d1 | preempted D | done B" (p prefill, d decode).
+// order of arrival; a step reads like "C:p10 A:d1 B:d1 | preempted D | done B" (p prefill, d
+// decode).
 class Driver {
  public:
   explicit Driver(const SchedulerConfig& config) : scheduler_(make_scheduler(config)) {}
@@ -54,7 +55,9 @@ class Driver {
   }
   std::string text() const {
     std::string out;
-    const auto space = [&out] { if (!out.empty()) out += ' '; };
+    const auto space = [&out] {
+      if (!out.empty()) out += ' ';
+    };
     for (const ScheduledSequence& item : plan_.scheduled) {
       space();
       out += name(item.sequence);
