@@ -7,6 +7,7 @@
 #include "sim/core/suggest.h"
 #include "sim/kv/contiguous.h"
 #include "sim/kv/counted_kv.h"
+#include "sim/scheduling/unsupported.h"
 
 namespace headway {
 

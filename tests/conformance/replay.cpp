@@ -64,6 +64,7 @@ std::span<const Replayer> replayers() {
   static const std::vector<Replayer> kRows = {
       {"llmsim-golden-metrics/", replay_metrics},
       {"llmsim-golden-vllm-v1/", replay_vllm_v1},
+      {"llmsim-golden-vllm-v0/", replay_vllm_v0},
       {"llmsim-golden-sarathi-repo/", replay_sarathi_repo},
   };
   return kRows;
