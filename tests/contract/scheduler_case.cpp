@@ -40,6 +40,18 @@ void draw_vllm_v1(SchedulerConfig& config, Draw& draw) {
   }
 }
 
+// Settings that only vllm-v0 knows.
+void draw_vllm_v0(SchedulerConfig& config, Draw& draw) {
+  EngineOptions& engine = config.engine;
+  if (draw.chance(0.3)) engine.policy = "priority";
+  if (draw.chance(0.5)) engine.preemption_mode = "swap";
+  if (draw.chance(0.2)) engine.delay_factor = draw.between(1, 4) * 0.5;
+  engine.watermark = draw.between(0, 2) * 0.01;
+  engine.max_num_partial_prefills = draw.between(1, 3);
+  engine.max_long_partial_prefills = draw.between(1, engine.max_num_partial_prefills);
+  if (draw.chance(0.5)) engine.long_prefill_token_threshold = draw.between(1, 12);
+}
+
 // Engines that reserve for a sequence's whole life, or page.
 void draw_allocator(SchedulerConfig& config, Draw& draw) {
   static const char* const kAllocators[] = {"", "paged", "reserve-max", "reserve-exact",
@@ -53,6 +65,10 @@ void draw_allocator(SchedulerConfig& config, Draw& draw) {
 // The least token budget with which every prompt can be served.
 std::int32_t smallest_budget(const SchedulerConfig& config) {
   const EngineOptions& engine = config.engine;
+  if (engine.scheduler == "vllm-v0" && engine.enable_chunked_prefill) {
+    const std::int32_t least_share = engine.enable_prefix_caching ? engine.block_size : 1;
+    return least_share * engine.max_num_partial_prefills;
+  }
   const bool chunks = engine.scheduler == "sarathi" ||
                       (engine.scheduler == "vllm-v1" && engine.enable_chunked_prefill);
   const bool strict = token_budget_rule(engine.scheduler) == TokenBudgetRule::kAlways;
@@ -101,13 +117,14 @@ SchedulerCase draw_case(std::string_view scheduler, std::uint64_t seed) {
   config.seed = seed;
   if (scheduler == "vllm-v1") draw_vllm_v1(config, draw);
 
+  if (scheduler == "vllm-v0") draw_vllm_v0(config, draw);
   if (scheduler == "static" || scheduler == "orca") draw_allocator(config, draw);
   engine.max_num_batched_tokens = smallest_budget(config) + draw.between(0, 30);
 
   // From the smallest cache that holds one sequence of the longest kind (block 0 is spare).
   const std::int32_t smallest = ceil_div(engine.max_model_len, engine.block_size) + 1;
   config.num_blocks = smallest + (draw.chance(0.4) ? 0 : draw.between(0, 2 * smallest));
-  config.num_cpu_blocks = config.num_blocks;
+  config.num_cpu_blocks = draw.between(0, 2) * config.num_blocks / 2;
   c.must_serve_all = draw.chance(0.8);
   std::int32_t longest = engine.max_model_len;
   if (!c.must_serve_all) {
@@ -137,10 +154,12 @@ std::string describe(const SchedulerCase& c) {
        << e.max_num_batched_tokens << ", seqs " << e.max_num_seqs << ", max_model_len "
        << e.max_model_len << ", caching " << e.enable_prefix_caching << ", chunked "
        << e.enable_chunked_prefill << ", threshold " << e.long_prefill_token_threshold
-       << ", allocator '" << e.kv_allocator << "', policy " << e.policy << ", async "
-       << e.async_scheduling << ", in flight " << c.config.batches_in_flight << ", speculation '"
-       << c.config.speculation << "' " << c.config.num_speculative_tokens << ", serve all "
-       << c.must_serve_all << "\n";
+       << ", allocator '" << e.kv_allocator << "', preemption " << e.preemption_mode << ", delay "
+       << e.delay_factor << ", partial " << e.max_num_partial_prefills << "/"
+       << e.max_long_partial_prefills << ", host blocks " << c.config.num_cpu_blocks << ", policy "
+       << e.policy << ", async " << e.async_scheduling << ", in flight "
+       << c.config.batches_in_flight << ", speculation '" << c.config.speculation << "' "
+       << c.config.num_speculative_tokens << ", serve all " << c.must_serve_all << "\n";
   for (std::size_t i = 0; i < c.requests.size(); ++i) {
     const Request& r = c.requests[i];
     text << "  " << r.id << ": " << r.prompt_tokens << "+" << r.output_tokens << " (max "
