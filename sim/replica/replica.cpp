@@ -130,7 +130,7 @@ void Replica::admit_plan(Step& step, SimTime now) {
     }
     if (entry.kind == ScheduledKind::kRunning) continue;
     Active& a = active(*entry.sequence);
-    step.cached_tokens += entry.computed_before;
+    if (entry.prefill) step.cached_tokens += entry.computed_before;  // else it was swapped in
     if (a.scheduled == SimTime::never()) {
       a.scheduled = now;
       a.cached_tokens = entry.computed_before;

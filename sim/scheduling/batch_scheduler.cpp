@@ -67,7 +67,8 @@ void BatchScheduler::plan(SimTime now, StepPlan& plan) {
   plan.clear();
   decide(now, plan);
   // A sequence that had to yield to itself may be admitted again at once.
-  if (plan.empty() && waiting_count_ > 0 && !plan.preempted.empty()) plan.wake_at = now;
+  const bool acted = !plan.preempted.empty() || !plan.rejected.empty();
+  if (plan.empty() && acted && waiting_count_ > 0) plan.wake_at = std::min(plan.wake_at, now);
 }
 
 void BatchScheduler::complete(const StepPlan& plan, const StepResult&, StepUpdate& update) {

@@ -50,11 +50,12 @@ void validate(const SchedulerConfig& config) {
   const std::int32_t share = engine.max_num_batched_tokens / engine.max_num_partial_prefills;
   const std::int32_t least = engine.enable_prefix_caching ? engine.block_size : 1;
   if (engine.enable_chunked_prefill && share < least) {
-    throw InputError({.place = "engine.max_num_batched_tokens",
-                      .found = std::to_string(engine.max_num_batched_tokens),
-                      .expected = "at least " + std::to_string(least) +
-                                  " for each of max_num_partial_prefills: vllm-v0 shares the budget "
-                                  "evenly, in whole blocks when prefix caching is on"});
+    throw InputError(
+        {.place = "engine.max_num_batched_tokens",
+         .found = std::to_string(engine.max_num_batched_tokens),
+         .expected = "at least " + std::to_string(least) +
+                     " for each of max_num_partial_prefills: vllm-v0 shares the budget "
+                     "evenly, in whole blocks when prefix caching is on"});
   }
 }
 
@@ -103,7 +104,8 @@ void VllmV0::plan(SimTime now, StepPlan& plan) {
   plan.swapped_in_blocks = std::ssize(swapped_in_);
   plan.swapped_out_blocks = std::ssize(swapped_out_);
   // Who had to yield to itself, or to one that is admitted next, may go on at once.
-  if (plan.empty() && !plan.preempted.empty()) plan.wake_at = now;
+  const bool acted = !plan.preempted.empty() || !plan.rejected.empty();
+  if (plan.empty() && acted && waiting() > 0) plan.wake_at = now;
 }
 
 void VllmV0::plan_default(SimTime now, StepPlan& plan) {
