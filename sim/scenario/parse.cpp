@@ -10,6 +10,7 @@
 #include "sim/scenario/check.h"
 #include "sim/scenario/fields.h"
 #include "sim/scenario/names.h"
+#include "sim/scheduling/scheduler.h"
 
 namespace headway {
 namespace fs = std::filesystem;
@@ -22,6 +23,19 @@ std::string folder_of(const std::string& file) {
   return path.parent_path().string();
 }
 
+// A scheduler brings the settings of its engine, where they differ from vLLM V1's; what the
+// scenario says goes over them.
+void take_engine_defaults(const Document& document, EngineOptions& engine) {
+  if (!document.root.is_object() || !document.root.contains("engine")) return;
+  const Json& block = document.root.at("engine");
+  if (!block.is_object() || !block.contains("scheduler")) return;
+  if (!block.at("scheduler").is_string()) return;
+  const std::string name = block.at("scheduler").get<std::string>();
+  for (const SchedulerEntry& row : scheduler_table()) {
+    if (row.name == name && row.defaults != nullptr) row.defaults(engine);
+  }
+}
+
 }  // namespace
 
 Scenario parse_scenario(const std::string& text, const std::string& file,
@@ -30,6 +44,7 @@ Scenario parse_scenario(const std::string& text, const std::string& file,
   for (const Assignment& assignment : assignments) assign(document, assignment);
   Scenario scenario;
   scenario.file = file;
+  take_engine_defaults(document, scenario.engine);
   read_block(Value(document, document.root, ""), scenario_table(), scenario);
   if (scenario.name.empty()) scenario.name = fs::path(file).stem().string();
   resolve_names(document, folder_of(file), scenario);

@@ -16,13 +16,14 @@ namespace headway {
 // What a scheduler is built from. Options are resolved (no zero stands for a default).
 struct SchedulerConfig {
   EngineOptions engine;
-  std::int64_t num_blocks = 0;     // KV blocks of engine.block_size tokens (vLLM V1: includes null block 0)
-  std::int64_t num_cpu_blocks = 0; // swap space
+  std::int64_t num_blocks =
+      0;  // KV blocks of engine.block_size tokens (vLLM V1: includes null block 0)
+  std::int64_t num_cpu_blocks = 0;     // swap space
   std::int32_t batches_in_flight = 1;  // 2 with async scheduling, pipeline_parallel_size with PP
   std::int32_t num_speculative_tokens = 0;
-  std::string_view speculation;    // "" | "ngram" | "eagle" | "draft_model" ...
-  double slo_ttft_ms = 0;          // the scenario's TTFT limit (edf); 0 = none
-  std::uint64_t seed = 0;          // policies that draw (sglang "random")
+  std::string_view speculation;  // "" | "ngram" | "eagle" | "draft_model" ...
+  double slo_ttft_ms = 0;        // the scenario's TTFT limit (edf); 0 = none
+  std::uint64_t seed = 0;        // policies that draw (sglang "random")
 };
 
 // Decides the steps of one replica. Owns the queues and the KV of its engine; reads no clock
@@ -67,10 +68,12 @@ enum class TokenBudgetRule : std::uint8_t {
 // One row of the visible table (scheduler_table.cpp): name, one line of help, factory.
 struct SchedulerEntry {
   std::string_view name;
-  std::string_view help;      // "engine version: what the rule is"
+  std::string_view help;  // "engine version: what the rule is"
   std::unique_ptr<Scheduler> (*make)(const SchedulerConfig&);
   TokenBudgetRule token_budget = TokenBudgetRule::kAlways;
   bool pipelined = false;     // takes several plans in flight (async scheduling, pipeline stages)
+  // Sets the engine's own defaults where they differ from EngineOptions' (vLLM V1's); may be null.
+  void (*defaults)(EngineOptions&) = nullptr;
 };
 std::span<const SchedulerEntry> scheduler_table();
 // InputError that names the nearest entry when there is none.

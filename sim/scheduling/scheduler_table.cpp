@@ -7,6 +7,20 @@
 #include "sim/scheduling/scheduler.h"
 
 namespace headway {
+namespace {
+
+// Chunking came on by itself only for max_model_len above 32k; the budget was then raised to
+// max_model_len (vllm_v0.h), prefix caching was off.
+void defaults_of_vllm_v0(EngineOptions& engine) {
+  engine.enable_chunked_prefill = engine.enable_prefix_caching = false;
+  engine.max_num_batched_tokens = 2048;
+}
+
+void defaults_of_vllm_02(EngineOptions& engine) { engine.max_num_batched_tokens = 2560; }
+
+void defaults_of_sarathi(EngineOptions& engine) { engine.max_num_batched_tokens = 512; }
+
+}  // namespace
 
 // The visible table: one row a policy. A new policy is one file, one declaration in policies.h and
 // one row here.
@@ -17,16 +31,16 @@ std::span<const SchedulerEntry> scheduler_table() {
        make_vllm_v1, TokenBudgetRule::kAlways, true},
       {"vllm-v0",
        "vLLM V0 0.8.5: prefill first, else decode (or one budget in chunks); recompute or swap",
-       make_vllm_v0},
+       make_vllm_v0, TokenBudgetRule::kAlways, false, defaults_of_vllm_v0},
       {"static", "FasterTransformer: a batch is filled, then runs until its slowest member ends",
        make_static, TokenBudgetRule::kNone},
       {"orca", "Orca (OSDI'22): requests join and leave at every step; max_model_len reserved each",
-       make_orca, TokenBudgetRule::kNone},
+       make_orca, TokenBudgetRule::kNone, true},
       {"vllm-0.2", "vLLM 0.2: paged KV; a step is all prefill while a prompt fits, else all decode",
-       make_vllm_02, TokenBudgetRule::kButOnePrompt},
+       make_vllm_02, TokenBudgetRule::kButOnePrompt, true, defaults_of_vllm_02},
       {"sarathi",
        "Sarathi-Serve (OSDI'24): one token budget a step, decodes first, prompts in chunks",
-       make_sarathi},
+       make_sarathi, TokenBudgetRule::kAlways, true, defaults_of_sarathi},
       {"fcfs-nochunk",
        "teaching: continuous batching of whole prompts, paged KV, first come first served",
        make_fcfs_nochunk, TokenBudgetRule::kButOnePrompt},

@@ -301,6 +301,22 @@ TEST_CASE("a limit keeps the first requests of either kind of workload", "[unit]
   REQUIRE(s.workload.num_prompts == 4);
 }
 
+TEST_CASE("a scheduler brings its engine's settings, and the scenario goes over them",
+          "[unit][scenario]") {
+  const auto parse = [](std::vector<Assignment> set) {
+    return parse_scenario(with(""), "x.json", set).engine;
+  };
+  CHECK(parse({}).enable_chunked_prefill);
+  const EngineOptions v0 = parse({{"engine.scheduler", "vllm-v0"}});
+  CHECK_FALSE(v0.enable_chunked_prefill);
+  CHECK_FALSE(v0.enable_prefix_caching);
+  CHECK(v0.max_num_batched_tokens == 2048);
+  CHECK(parse({{"engine.scheduler", "sarathi"}}).max_num_batched_tokens == 512);
+  const EngineOptions given = parse(
+      {{"engine.scheduler", "vllm-v0"}, {"engine.enable_chunked_prefill", "true"}});
+  CHECK(given.enable_chunked_prefill);
+}
+
 TEST_CASE("every key is documented, and every documented default is valid", "[unit][scenario]") {
   std::vector<std::string> seen;
   for (const FieldDoc& doc : scenario_fields()) {
