@@ -98,8 +98,9 @@ SchedulerConfig scheduler_config(const Scenario& s, const MemoryBudget& budget) 
   if (s.speculation.on()) c.num_speculative_tokens = s.speculation.num_speculative_tokens;
   // vLLM keeps asynchronous scheduling only with EAGLE-type drafters.
   const bool drafts_sync = s.speculation.on() && c.speculation != "eagle";
-  const bool pipelined = find_scheduler(s.engine.scheduler).pipelined;
-  if (drafts_sync || !pipelined) c.engine.async_scheduling = false;
+  const SchedulerEntry& entry = find_scheduler(s.engine.scheduler);
+  const bool pipelined = entry.pipelined;
+  if (drafts_sync || !pipelined || entry.synchronous) c.engine.async_scheduling = false;
   if (c.engine.async_scheduling) c.batches_in_flight = 2;
   if (pipelined) {
     c.batches_in_flight = std::max(c.batches_in_flight, s.parallel.pipeline_parallel_size);

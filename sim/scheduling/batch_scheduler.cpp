@@ -7,7 +7,7 @@
 #include "sim/core/suggest.h"
 #include "sim/kv/contiguous.h"
 #include "sim/kv/counted_kv.h"
-#include "sim/scheduling/unsupported.h"
+#include "sim/scheduling/speculation_support.h"
 
 namespace headway {
 

@@ -74,6 +74,7 @@ struct SchedulerEntry {
   bool pipelined = false;     // takes several plans in flight (async scheduling, pipeline stages)
   // Sets the engine's own defaults where they differ from EngineOptions' (vLLM V1's); may be null.
   void (*defaults)(EngineOptions&) = nullptr;
+  bool synchronous = false;  // of the two kinds in flight, knows pipeline stages only
 };
 std::span<const SchedulerEntry> scheduler_table();
 // InputError that names the nearest entry when there is none.

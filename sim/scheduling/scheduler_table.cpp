@@ -35,12 +35,12 @@ std::span<const SchedulerEntry> scheduler_table() {
       {"static", "FasterTransformer: a batch is filled, then runs until its slowest member ends",
        make_static, TokenBudgetRule::kNone},
       {"orca", "Orca (OSDI'22): requests join and leave at every step; max_model_len reserved each",
-       make_orca, TokenBudgetRule::kNone, true},
+       make_orca, TokenBudgetRule::kNone, true, nullptr, true},
       {"vllm-0.2", "vLLM 0.2: paged KV; a step is all prefill while a prompt fits, else all decode",
-       make_vllm_02, TokenBudgetRule::kButOnePrompt, true, defaults_of_vllm_02},
+       make_vllm_02, TokenBudgetRule::kButOnePrompt, true, defaults_of_vllm_02, true},
       {"sarathi",
        "Sarathi-Serve (OSDI'24): one token budget a step, decodes first, prompts in chunks",
-       make_sarathi, TokenBudgetRule::kAlways, true, defaults_of_sarathi},
+       make_sarathi, TokenBudgetRule::kAlways, true, defaults_of_sarathi, true},
       {"fcfs-nochunk",
        "teaching: continuous batching of whole prompts, paged KV, first come first served",
        make_fcfs_nochunk, TokenBudgetRule::kButOnePrompt},
@@ -60,9 +60,8 @@ const SchedulerEntry& find_scheduler(const std::string& name) {
     if (row.name == name) return row;
     names.emplace_back(row.name);
   }
-  throw InputError({.place = "engine.scheduler",
-                    .found = "\"" + name + "\"",
-                    .expected = one_of(name, names)});
+  throw InputError(
+      {.place = "engine.scheduler", .found = "\"" + name + "\"", .expected = one_of(name, names)});
 }
 
 std::unique_ptr<Scheduler> make_scheduler(const SchedulerConfig& config) {

@@ -6,7 +6,7 @@
 #include "sim/core/errors.h"
 #include "sim/core/suggest.h"
 #include "sim/scheduling/policies.h"
-#include "sim/scheduling/unsupported.h"
+#include "sim/scheduling/speculation_support.h"
 
 namespace headway {
 namespace {
@@ -36,7 +36,7 @@ VllmV0Blocks::Options block_options(const SchedulerConfig& config) {
 
 void validate(const SchedulerConfig& config) {
   const EngineOptions& engine = config.engine;
-  refuse_v1_features(config);
+  refuse_speculation(config);
   if (config.batches_in_flight > 1) {
     throw InputError({.place = "engine.scheduler",
                       .found = "vllm-v0 with several batches in flight (pipeline parallelism)",

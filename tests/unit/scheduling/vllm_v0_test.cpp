@@ -72,12 +72,12 @@ TEST_CASE("vllm-v0 chunked: a prompt that owns the whole cache goes on", "[unit]
 
 TEST_CASE("vllm-v0 refuses what it has not", "[unit]") {
   SchedulerConfig c = config(8);
-  c.engine.async_scheduling = true;
-  CHECK_THROWS_WITH(make_scheduler(c), ContainsSubstring("async_scheduling"));
-  c = config(8);
   c.num_speculative_tokens = 2;
   c.speculation = "ngram";
   CHECK_THROWS_WITH(make_scheduler(c), ContainsSubstring("does not speculate"));
+  c = config(8);
+  c.batches_in_flight = 2;
+  CHECK_THROWS_WITH(make_scheduler(c), ContainsSubstring("one step in flight"));
   c = config(8);
   c.engine.enable_chunked_prefill = c.engine.enable_prefix_caching = true;
   c.engine.max_num_batched_tokens = 3;
