@@ -64,6 +64,16 @@ SimTime duration(std::string_view text, std::int64_t unit_ns, const char* what,
   return SimTime::from_ns(ns);
 }
 
+// A user's pause. Pauses add up over a session, so that each has to stay far below what a clock
+// holds.
+SimTime pause(std::string_view text, std::int64_t unit_ns, const char* what,
+              const FieldPlace& place) {
+  constexpr std::int64_t kLongest_s = 100'000'000;
+  const SimTime time = duration(text, unit_ns, what, place);
+  if (time.ns() > kLongest_s * kNsPerSecond) bad_field(place, text, "a pause of at most 1e8 s");
+  return time;
+}
+
 std::int64_t session_of(std::string_view text) {
   if (text.empty() || text == "-1") return -1;
   std::int64_t value = 0;
@@ -141,8 +151,8 @@ bool parse_time_ns(std::string_view text, std::int64_t unit_ns, std::int64_t& ns
   std::int64_t value = 0;
   const std::size_t start = i;
   for (; i < text.size() && is_digit(text[i]); ++i) {
+    if (value > (limit - 9) / 10) return false;
     value = value * 10 + (text[i] - '0');
-    if (value > limit) return false;
   }
   std::size_t any = i - start;
   value *= unit_ns;
@@ -244,10 +254,10 @@ void set_field(TraceRow& row, TraceField field, std::string_view text, const Fie
       r.tenant = small(text, 0, place);
       return;
     case TraceField::kThinkTimeS:
-      r.think_time = duration(text, kNsPerSecond, "seconds", place);
+      r.think_time = pause(text, kNsPerSecond, "seconds", place);
       return;
     case TraceField::kThinkTimeMs:
-      r.think_time = duration(text, kNsPerMs, "milliseconds", place);
+      r.think_time = pause(text, kNsPerMs, "milliseconds", place);
       return;
     case TraceField::kPrefixGroup:
       r.prefix_group = small(text, -1, place);

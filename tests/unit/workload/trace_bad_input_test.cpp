@@ -54,6 +54,7 @@ TEST_CASE("bad optional fields are not passed over", "[unit][trace]") {
                                         {"priority", "3000000000"},
                                         {"tenant", "-1"},
                                         {"think_time_s", "-2"},
+                                        {"think_time_s", "1e9"},
                                         {"max_tokens", "-1"},
                                         {"prefix_group", "-2"},
                                         {"prefix_tokens", "x"},
