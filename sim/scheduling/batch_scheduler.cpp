@@ -66,6 +66,7 @@ void BatchScheduler::abort(Sequence& sequence) {
 void BatchScheduler::plan(SimTime now, StepPlan& plan) {
   plan.clear();
   decide(now, plan);
+  if (running_.empty() && !plan.preempted.empty()) on_idle();
   // A sequence that had to yield to itself may be admitted again at once.
   const bool acted = !plan.preempted.empty() || !plan.rejected.empty();
   if (plan.empty() && acted && waiting_count_ > 0) plan.wake_at = std::min(plan.wake_at, now);

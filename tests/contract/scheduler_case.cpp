@@ -59,7 +59,7 @@ void draw_allocator(SchedulerConfig& config, Draw& draw) {
   EngineOptions& engine = config.engine;
   engine.kv_allocator = kAllocators[draw.between(0, 4)];
   engine.batch_size = draw.between(0, engine.max_num_seqs);
-  engine.release_at_batch_end = engine.kv_allocator != "paged" && draw.chance(0.3);
+  engine.release_at_batch_end = draw.chance(0.3);
 }
 
 // The least token budget with which every prompt can be served.
