@@ -33,6 +33,43 @@ HostTerms host_terms(const Scenario& s, const std::optional<Profile>& profile) {
   return host;
 }
 
+// The drafter as a model of its own: a named draft; one layer of the target (EAGLE and MTP heads are
+// one decoder layer that reads the target's hidden states); the target's head alone for each of
+// Medusa's. Nothing for n-gram look-up.
+std::optional<ModelSpec> draft_model(const Scenario& s) {
+  const SpeculationOptions& o = s.speculation;
+  if (!o.on() || o.method == "ngram") return std::nullopt;
+  if (o.method == "draft_model") {
+    const auto slash = s.file.find_last_of('/');
+    const std::string folder = slash == std::string::npos ? "" : s.file.substr(0, slash);
+    return load_model(o.draft_model, folder, s.file, "speculation.draft_model");
+  }
+  ModelSpec draft = s.model;
+  draft.num_hidden_layers = 1;
+  return draft;
+}
+
+// What the drafter takes of the GPU: EAGLE and MTP share the target's embeddings and head; a Medusa
+// head is a square residual block and a vocabulary projection, and keeps no KV.
+void add_draft_memory(const Scenario& s, MemoryOptions& o) {
+  const std::optional<ModelSpec> draft = draft_model(s);
+  if (!draft) return;
+  const double bytes = bytes_per_element(s.precision.weights);
+  const double tp = s.parallel.tensor_parallel_size;
+  const double d = draft->hidden_size, v = draft->vocab_size;
+  double parameters = static_cast<double>(parameter_count(*draft));
+  if (s.speculation.method == "medusa") {
+    parameters = static_cast<double>(s.speculation.acceptance.size()) * (d * d + d * v);
+  } else {
+    if (s.speculation.method != "draft_model") {
+      parameters -= (draft->tie_word_embeddings ? 1 : 2) * d * v;
+    }
+    o.draft_kv_bytes_per_token =
+        static_cast<std::int64_t>(kv_bytes_per_token(*draft, s.precision.kv) / tp);
+  }
+  o.draft_weight_bytes = static_cast<std::int64_t>(parameters * bytes / tp);
+}
+
 MemoryBudget budget_of(const Scenario& s) {
   MemoryOptions o;
   o.precision = s.precision;
@@ -47,6 +84,7 @@ MemoryBudget budget_of(const Scenario& s) {
   o.num_gpu_blocks_override = s.engine.num_gpu_blocks_override;
   o.kv_cache_memory_bytes = s.engine.kv_cache_memory_bytes;
   o.enforce_eager = s.engine.enforce_eager;
+  add_draft_memory(s, o);
   return memory_budget(s.model, s.gpu, o, s.file);
 }
 
@@ -61,24 +99,14 @@ CostOptions cost_options(const Scenario& s, const ModelSpec& model, const Profil
   return o;
 }
 
-// The drafter as a model of its own: a named draft, or one layer of the target (EAGLE and MTP heads
-// are one decoder layer that reads the target's hidden states), or the bare heads of Medusa.
 std::shared_ptr<const CostModel> drafter(const Scenario& s, const Profile* profile) {
-  const SpeculationOptions& o = s.speculation;
-  if (!o.on() || o.method == "ngram") return nullptr;
-  ModelSpec draft = s.model;
-  if (o.method == "draft_model") {
-    const auto slash = s.file.find_last_of('/');
-    const std::string folder = slash == std::string::npos ? "" : s.file.substr(0, slash);
-    draft = load_model(o.draft_model, folder, s.file, "speculation.draft_model");
-  } else {
-    draft.num_hidden_layers = 1;
-  }
+  const std::optional<ModelSpec> draft = draft_model(s);
+  if (!draft) return nullptr;
   // Tables of whole layers belong to one model; a different drafter falls back on the roofline.
   try {
-    return make_cost_model(cost_options(s, draft, profile));
+    return make_cost_model(cost_options(s, *draft, profile));
   } catch (const InputError&) {
-    return make_cost_model(cost_options(s, draft, nullptr));
+    return make_cost_model(cost_options(s, *draft, nullptr));
   }
 }
 

@@ -164,10 +164,10 @@ MemoryBudget fixed_parts(const ModelSpec& model, const GpuSpec& gpu, const Memor
   b.total_bytes = gpu.memory_bytes;
   b.usable_bytes = static_cast<std::int64_t>(
       std::ceil(static_cast<double>(gpu.memory_bytes) * options.gpu_memory_utilization));
-  b.weight_bytes = shard.weight_bytes();
+  b.weight_bytes = shard.weight_bytes() + options.draft_weight_bytes;
   b.activation_bytes = shard.activation_bytes();
   b.overhead_bytes = kOverheadBytes;
-  b.block_bytes = shard.block_bytes();
+  b.block_bytes = shard.block_bytes() + options.draft_kv_bytes_per_token * options.block_size;
   b.block_size = options.block_size;
   return b;
 }

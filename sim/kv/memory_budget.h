@@ -24,6 +24,9 @@ struct MemoryOptions {
   std::int64_t num_gpu_blocks_override = 0;  // 0 = not pinned
   std::int64_t kv_cache_memory_bytes = 0;    // 0 = not pinned
   bool enforce_eager = false;                // no CUDA graphs
+  // A drafter beside the model on the same GPU, and the KV it keeps of every token.
+  std::int64_t draft_weight_bytes = 0;
+  std::int64_t draft_kv_bytes_per_token = 0;
 };
 
 // The memory of one GPU, as vLLM V1 (0.19) divides it at start-up:

@@ -94,6 +94,9 @@ void resolve_speculation(SpeculationOptions& o, const std::string& file) {
     refuse(file, "acceptance", "nothing", "a rate, a rate per position, or an acceptance_preset");
   }
   check_rates(o.acceptance, file);
+  if (o.method == "medusa" && o.acceptance.size() < 2) {
+    refuse(file, "acceptance", "one rate", "a rate for each depth of the tree (medusa)");
+  }
   if (!(o.draft_hit_rate >= 0.0 && o.draft_hit_rate <= 1.0)) {
     refuse(file, "draft_hit_rate", std::to_string(o.draft_hit_rate), "a share from 0 to 1");
   }

@@ -88,6 +88,14 @@ void resolve_defaults(Scenario& scenario) {
   EngineOptions& e = scenario.engine;
   if (e.max_model_len == 0) e.max_model_len = scenario.model.max_position_embeddings;
   if (e.batch_size == 0) e.batch_size = e.max_num_seqs;
+  if (scenario.speculation.acceptance_preset.empty()) return;
+  SpeculationOptions with_preset = scenario.speculation;
+  try {
+    resolve_speculation(with_preset, scenario.file);
+    scenario.speculation = with_preset;
+  } catch (const InputError&) {
+    // check_scenario says it again, with its line.
+  }
 }
 
 void check_scenario(const Scenario& scenario, const PlaceOf& place_of) {

@@ -38,6 +38,7 @@ std::unique_ptr<KvStore> make_paged_kv(const SchedulerConfig& config) {
 
 BatchScheduler::BatchScheduler(const SchedulerConfig& config, std::unique_ptr<KvStore> kv)
     : engine_(config.engine), kv_(std::move(kv)) {
+  refuse_speculation(config);
   spare_blocks_ =
       static_cast<std::int64_t>(engine_.watermark * static_cast<double>(config.num_blocks));
 }
