@@ -43,6 +43,15 @@ bool CountedKv::store(std::uint32_t slot, std::int32_t tokens) {
   return true;
 }
 
+void CountedKv::rewind(std::uint32_t slot, std::int32_t tokens) {
+  Holding& holding = by_slot_[slot];
+  SIM_CHECK(tokens >= 1 && tokens <= holding.tokens);
+  const std::int64_t keep = blocks_for(tokens);
+  free_ += holding.capacity / block_size_ - keep;
+  tokens_ -= holding.tokens - tokens;
+  holding = {.tokens = tokens, .capacity = static_cast<std::int32_t>(keep * block_size_)};
+}
+
 void CountedKv::release(std::uint32_t slot) {
   Holding& holding = by_slot_[slot];
   SIM_CHECK(holding.capacity > 0, "slot holds no KV");

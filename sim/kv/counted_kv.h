@@ -18,6 +18,8 @@ class CountedKv final : public KvStore {
   bool can_admit(const AdmissionDemand& demand, std::int64_t spare) const override;
   void admit(std::uint32_t slot, const AdmissionDemand& demand) override;
   bool store(std::uint32_t slot, std::int32_t tokens) override;
+  // The sequence stores only its first `tokens` tokens: rejected drafts. Blocks past them are freed.
+  void rewind(std::uint32_t slot, std::int32_t tokens);
   void release(std::uint32_t slot) override;
   void retain(std::uint32_t slot) override;
   void release_retained() override;
