@@ -26,13 +26,16 @@ std::unique_ptr<KvStore> make_kv_store(const SchedulerConfig& config, std::strin
                                         *rule);
 }
 
+void require_paged_kv(const EngineOptions& engine) {
+  if (engine.kv_allocator.empty() || engine.kv_allocator == "paged") return;
+  throw InputError({.place = "engine.kv_allocator",
+                    .found = "\"" + engine.kv_allocator + "\"",
+                    .expected = "\"paged\" (scheduler " + engine.scheduler +
+                                " knows no other; static and orca do)"});
+}
+
 std::unique_ptr<KvStore> make_paged_kv(const SchedulerConfig& config) {
-  if (!config.engine.kv_allocator.empty() && config.engine.kv_allocator != "paged") {
-    throw InputError({.place = "engine.kv_allocator",
-                      .found = "\"" + config.engine.kv_allocator + "\"",
-                      .expected = "\"paged\" (scheduler " + config.engine.scheduler +
-                                  " knows no other; static and orca do)"});
-  }
+  require_paged_kv(config.engine);
   return make_kv_store(config, "paged");
 }
 

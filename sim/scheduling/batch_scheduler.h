@@ -109,6 +109,8 @@ class BatchScheduler : public Scheduler {
 // The KV that engine.kv_allocator names ("" = `own`, the policy's default).
 // InputError for a name that is none.
 std::unique_ptr<KvStore> make_kv_store(const SchedulerConfig& config, std::string_view own);
+// InputError when engine.kv_allocator asks for another memory than the paged one.
+void require_paged_kv(const EngineOptions& engine);
 // The paged pool, for a policy that knows no other. InputError when another one is asked for.
 std::unique_ptr<KvStore> make_paged_kv(const SchedulerConfig& config);
 

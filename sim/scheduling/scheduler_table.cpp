@@ -20,6 +20,8 @@ void defaults_of_vllm_02(EngineOptions& engine) { engine.max_num_batched_tokens 
 
 void defaults_of_sarathi(EngineOptions& engine) { engine.max_num_batched_tokens = 512; }
 
+void defaults_of_trtllm(EngineOptions& engine) { engine.max_num_seqs = 2048; }
+
 }  // namespace
 
 // The visible table: one row a policy. A new policy is one file, one declaration in policies.h and
@@ -41,6 +43,9 @@ std::span<const SchedulerEntry> scheduler_table() {
       {"sarathi",
        "Sarathi-Serve (OSDI'24): one token budget a step, decodes first, prompts in chunks",
        make_sarathi, TokenBudgetRule::kAlways, true, defaults_of_sarathi, true},
+      {"trtllm",
+       "TensorRT-LLM: KV reserved to each request's end, or pauses on demand; then a batch is cut",
+       make_trtllm, TokenBudgetRule::kAlways, true, defaults_of_trtllm, true},
       {"fcfs-nochunk",
        "teaching: continuous batching of whole prompts, paged KV, first come first served",
        make_fcfs_nochunk, TokenBudgetRule::kButOnePrompt},

@@ -66,6 +66,7 @@ std::span<const Replayer> replayers() {
       {"llmsim-golden-vllm-v1/", replay_vllm_v1},
       {"llmsim-golden-vllm-v0/", replay_vllm_v0},
       {"llmsim-golden-sarathi-repo/", replay_sarathi_repo},
+      {"llmsim-golden-trtllm/", replay_trtllm},
   };
   return kRows;
 }

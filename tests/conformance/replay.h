@@ -36,6 +36,7 @@ std::optional<Disagreement> replay_vllm_v1(const nlohmann::json&, const std::fil
 std::optional<Disagreement> replay_vllm_v0(const nlohmann::json&, const std::filesystem::path&);
 std::optional<Disagreement> replay_sarathi_repo(const nlohmann::json&,
                                                 const std::filesystem::path&);
+std::optional<Disagreement> replay_trtllm(const nlohmann::json&, const std::filesystem::path&);
 
 // One file's outcome. `problem` is set when it could not be replayed at all.
 struct FileResult {

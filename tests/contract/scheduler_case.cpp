@@ -52,6 +52,21 @@ void draw_vllm_v0(SchedulerConfig& config, Draw& draw) {
   if (draw.chance(0.5)) engine.long_prefill_token_threshold = draw.between(1, 12);
 }
 
+// Settings that only trtllm knows.
+void draw_trtllm(SchedulerConfig& config, Draw& draw) {
+  static const char* const kCapacity[] = {"GUARANTEED_NO_EVICT", "MAX_UTILIZATION", "STATIC_BATCH"};
+  static const char* const kChunking[] = {"", "FIRST_COME_FIRST_SERVED", "EQUAL_PROGRESS"};
+  EngineOptions& engine = config.engine;
+  engine.capacity_scheduler_policy = kCapacity[draw.between(0, 2)];
+  engine.context_chunking_policy = kChunking[draw.between(0, 2)];
+  engine.async_scheduling = false;
+  if (draw.chance(0.3)) config.batches_in_flight = draw.between(2, 3);
+  if (draw.chance(0.4)) {
+    config.speculation = "ngram";
+    config.num_speculative_tokens = draw.between(1, 4);
+  }
+}
+
 // Engines that reserve for a sequence's whole life, or page.
 void draw_allocator(SchedulerConfig& config, Draw& draw) {
   static const char* const kAllocators[] = {"", "paged", "reserve-max", "reserve-exact",
@@ -70,6 +85,7 @@ std::int32_t smallest_budget(const SchedulerConfig& config) {
     return least_share * engine.max_num_partial_prefills;
   }
   const bool chunks = engine.scheduler == "sarathi" ||
+                      (engine.scheduler == "trtllm" && !engine.context_chunking_policy.empty()) ||
                       (engine.scheduler == "vllm-v1" && engine.enable_chunked_prefill);
   const bool strict = token_budget_rule(engine.scheduler) == TokenBudgetRule::kAlways;
   return chunks || !strict ? 1 : engine.max_model_len;
@@ -116,8 +132,8 @@ SchedulerCase draw_case(std::string_view scheduler, std::uint64_t seed) {
   engine.batch_timeout_ms = draw.between(0, 20);
   config.seed = seed;
   if (scheduler == "vllm-v1") draw_vllm_v1(config, draw);
-
   if (scheduler == "vllm-v0") draw_vllm_v0(config, draw);
+  if (scheduler == "trtllm") draw_trtllm(config, draw);
   if (scheduler == "static" || scheduler == "orca") draw_allocator(config, draw);
   engine.max_num_batched_tokens = smallest_budget(config) + draw.between(0, 30);
 
@@ -157,7 +173,9 @@ std::string describe(const SchedulerCase& c) {
        << ", allocator '" << e.kv_allocator << "', preemption " << e.preemption_mode << ", delay "
        << e.delay_factor << ", partial " << e.max_num_partial_prefills << "/"
        << e.max_long_partial_prefills << ", host blocks " << c.config.num_cpu_blocks << ", policy "
-       << e.policy << ", async " << e.async_scheduling << ", in flight "
+       << e.policy << ", async " << e.async_scheduling << ", capacity "
+       << e.capacity_scheduler_policy << ", chunking '" << e.context_chunking_policy
+       << "', in flight "
        << c.config.batches_in_flight << ", speculation '" << c.config.speculation << "' "
        << c.config.num_speculative_tokens << ", serve all " << c.must_serve_all << "\n";
   for (std::size_t i = 0; i < c.requests.size(); ++i) {

@@ -16,7 +16,8 @@ class Driver {
  public:
   explicit Driver(const SchedulerConfig& config) : scheduler_(make_scheduler(config)) {}
 
-  Sequence& arrive(std::int32_t prompt, std::int32_t output, std::int32_t tenant = 0) {
+  Sequence& arrive(std::int32_t prompt, std::int32_t output, std::int32_t tenant = 0,
+                   std::int32_t priority = 0) {
     Request& request = requests_.emplace_back();
     request.id = requests_.size() - 1;
     request.prompt_tokens = prompt;
@@ -29,6 +30,7 @@ class Driver {
     sequence.arrival = now_;
     sequence.prompt_tokens = prompt;
     sequence.max_tokens = sequence.output_target = output;
+    sequence.priority = priority;
     scheduler_->add(sequence);
     return sequence;
   }
