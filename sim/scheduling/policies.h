@@ -15,6 +15,7 @@ std::unique_ptr<Scheduler> make_orca(const SchedulerConfig& config);
 std::unique_ptr<Scheduler> make_vllm_02(const SchedulerConfig& config);
 std::unique_ptr<Scheduler> make_sarathi(const SchedulerConfig& config);
 std::unique_ptr<Scheduler> make_trtllm(const SchedulerConfig& config);
+std::unique_ptr<Scheduler> make_llamacpp(const SchedulerConfig& config);
 std::unique_ptr<Scheduler> make_fcfs_nochunk(const SchedulerConfig& config);
 std::unique_ptr<Scheduler> make_sjf(const SchedulerConfig& config);
 std::unique_ptr<Scheduler> make_vtc(const SchedulerConfig& config);

@@ -67,6 +67,31 @@ void draw_trtllm(SchedulerConfig& config, Draw& draw) {
   }
 }
 
+// Settings that only llamacpp knows.
+void draw_llamacpp(SchedulerConfig& config, Draw& draw) {
+  EngineOptions& engine = config.engine;
+  engine.n_parallel = draw.between(1, 8);
+  engine.n_batch = draw.between(1, 30);
+  engine.n_ubatch = draw.between(1, 12);
+  engine.async_scheduling = false;
+  if (draw.chance(0.4)) {
+    config.speculation = "ngram";
+    config.num_speculative_tokens = draw.between(1, 4);
+  }
+}
+
+std::int32_t slots(const EngineOptions& engine) {
+  return std::min(engine.n_parallel, engine.max_num_seqs);
+}
+
+// The longest sequence that the engine can hold, tokens.
+std::int32_t longest_sequence(const SchedulerConfig& config) {
+  const EngineOptions& engine = config.engine;
+  if (engine.scheduler != "llamacpp") return engine.max_model_len;
+  const auto blocks = static_cast<std::int32_t>(config.num_blocks);
+  return std::min(engine.max_model_len, blocks / slots(engine) * engine.block_size);
+}
+
 // Engines that reserve for a sequence's whole life, or page.
 void draw_allocator(SchedulerConfig& config, Draw& draw) {
   static const char* const kAllocators[] = {"", "paged", "reserve-max", "reserve-exact",
@@ -84,7 +109,7 @@ std::int32_t smallest_budget(const SchedulerConfig& config) {
     const std::int32_t least_share = engine.enable_prefix_caching ? engine.block_size : 1;
     return least_share * engine.max_num_partial_prefills;
   }
-  const bool chunks = engine.scheduler == "sarathi" ||
+  const bool chunks = engine.scheduler == "sarathi" || engine.scheduler == "llamacpp" ||
                       (engine.scheduler == "trtllm" && !engine.context_chunking_policy.empty()) ||
                       (engine.scheduler == "vllm-v1" && engine.enable_chunked_prefill);
   const bool strict = token_budget_rule(engine.scheduler) == TokenBudgetRule::kAlways;
@@ -134,12 +159,14 @@ SchedulerCase draw_case(std::string_view scheduler, std::uint64_t seed) {
   if (scheduler == "vllm-v1") draw_vllm_v1(config, draw);
   if (scheduler == "vllm-v0") draw_vllm_v0(config, draw);
   if (scheduler == "trtllm") draw_trtllm(config, draw);
+  if (scheduler == "llamacpp") draw_llamacpp(config, draw);
   if (scheduler == "static" || scheduler == "orca") draw_allocator(config, draw);
   engine.max_num_batched_tokens = smallest_budget(config) + draw.between(0, 30);
 
   // From the smallest cache that holds one sequence of the longest kind (block 0 is spare).
   const std::int32_t smallest = ceil_div(engine.max_model_len, engine.block_size) + 1;
   config.num_blocks = smallest + (draw.chance(0.4) ? 0 : draw.between(0, 2 * smallest));
+  if (scheduler == "llamacpp") config.num_blocks *= slots(engine);
   config.num_cpu_blocks = draw.between(0, 2) * config.num_blocks / 2;
   c.must_serve_all = draw.chance(0.8);
   std::int32_t longest = engine.max_model_len;
@@ -157,7 +184,7 @@ SchedulerCase draw_case(std::string_view scheduler, std::uint64_t seed) {
     const bool leaves = draw.chance(0.1);
     c.aborts.push_back(leaves ? now + SimTime::from_ns(1'000'000LL * draw.between(0, 15))
                               : SimTime::never());
-    c.token_limit.push_back(std::min(r.output_tokens, engine.max_model_len - r.prompt_tokens));
+    c.token_limit.push_back(std::min(r.output_tokens, longest_sequence(config) - r.prompt_tokens));
     c.requests.push_back(r);
   }
   return c;
@@ -175,7 +202,8 @@ std::string describe(const SchedulerCase& c) {
        << e.max_long_partial_prefills << ", host blocks " << c.config.num_cpu_blocks << ", policy "
        << e.policy << ", async " << e.async_scheduling << ", capacity "
        << e.capacity_scheduler_policy << ", chunking '" << e.context_chunking_policy
-       << "', in flight "
+       << "', slots " << e.n_parallel << ", n_batch " << e.n_batch << ", n_ubatch " << e.n_ubatch
+       << ", in flight "
        << c.config.batches_in_flight << ", speculation '" << c.config.speculation << "' "
        << c.config.num_speculative_tokens << ", serve all " << c.must_serve_all << "\n";
   for (std::size_t i = 0; i < c.requests.size(); ++i) {

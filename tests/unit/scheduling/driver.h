@@ -3,6 +3,7 @@
 #include <deque>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "sim/core/errors.h"
 #include "sim/scheduling/scheduler.h"
@@ -23,6 +24,7 @@ class Driver {
     request.prompt_tokens = prompt;
     request.output_tokens = output;
     request.tenant = tenant;
+    request.session_id = std::exchange(next_session_, -1);
     Sequence& sequence = sequences_.emplace_back();
     sequence.request = &request;
     sequence.slot = static_cast<std::uint32_t>(request.id);
@@ -44,6 +46,9 @@ class Driver {
     now_ += SimTime::from_seconds(1);
     return text();
   }
+
+  // The next arrival is a turn of this session.
+  void next_session(std::int64_t session) { next_session_ = session; }
 
   Scheduler& scheduler() { return *scheduler_; }
   const StepPlan& plan() const { return plan_; }
@@ -85,6 +90,7 @@ class Driver {
   StepPlan plan_;
   StepUpdate update_;
   SimTime now_ = SimTime::from_ns(0);
+  std::int64_t next_session_ = -1;
 };
 
 }  // namespace headway::testing
