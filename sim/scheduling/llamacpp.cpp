@@ -43,7 +43,7 @@ void LlamaCpp::add(Sequence& s) {
   }
   const bool slot_binds = context() < max_model_len_;
   refused_.push_back(
-      {&s, "prompt of " + std::to_string(s.prompt_tokens) + " tokens leaves no room for an answer " +
+      {&s, std::string("the prompt leaves no room for an answer ") +
                (slot_binds ? "in the " + std::to_string(context()) +
                                  " tokens that each of " + std::to_string(slots_.size()) +
                                  " slots (n_parallel) has of the KV cache"

@@ -55,8 +55,8 @@ std::int32_t Trtllm::longest_prompt() const {
 
 std::string Trtllm::why_never(const Sequence& s) const {
   if (s.prompt_tokens > longest_prompt()) {
-    return "prompt of " + std::to_string(s.prompt_tokens) + " tokens is longer than " +
-           std::to_string(longest_prompt()) + ", the longest that max_model_len" +
+    return "the prompt is longer than " + std::to_string(longest_prompt()) +
+           " tokens, the longest that max_model_len" +
            (options_.chunking == ContextChunking::kOff
                 ? " and, without context_chunking_policy, max_num_batched_tokens allow"
                 : " allows");
@@ -66,9 +66,8 @@ std::string Trtllm::why_never(const Sequence& s) const {
       options_.policy == CapacityPolicy::kMaxUtilization && !options_.two_steps_look_ahead;
   const std::int64_t need = ceil_div(longest(s) - (one_step ? 1 : 0), options_.tokens_per_block);
   if (need <= options_.num_blocks) return {};
-  return std::to_string(longest(s)) + " tokens of prompt and output need " + std::to_string(need) +
-         " KV blocks, more than the cache of " + std::to_string(options_.num_blocks) +
-         " blocks of " + std::to_string(options_.tokens_per_block) + " tokens";
+  return "prompt and output need more KV than the cache of " +
+         std::to_string(options_.num_blocks) + " blocks of " + std::to_string(options_.tokens_per_block) + " tokens";
 }
 
 // Of the drafts proposed, those that leave room for the token behind them.

@@ -204,7 +204,7 @@ TEST_CASE("trtllm rejects what can never run, and refuses names it does not know
   d.arrive(10, 6);
   CHECK(d.step() == "C:p10 | rejected A B");
   CHECK_THAT(d.plan().rejected[0].reason, ContainsSubstring("longer than 10"));
-  CHECK_THAT(d.plan().rejected[1].reason, ContainsSubstring("5 KV blocks"));
+  CHECK_THAT(d.plan().rejected[1].reason, ContainsSubstring("cache of 4 blocks"));
   // On demand, the last token's place is never asked for: 16 tokens are stored.
   Driver demand(config("MAX_UTILIZATION", 4));
   demand.arrive(10, 7);
