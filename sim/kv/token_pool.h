@@ -1,0 +1,97 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/kv/kv_usage.h"
+#include "sim/kv/radix_cache.h"
+
+namespace headway {
+
+// KV memory as SGLang v0.5.5.post3 keeps it
+// (mem_cache/{allocator,common,radix_cache,chunk_cache}.py): a pool of token slots, handed out in
+// pages. Every token slot is
+//   available  in no use;
+//   evictable  in the radix tree, locked by nobody;
+//   protected  in the radix tree, on the path of a running sequence;
+//   private    of one sequence, not (yet) in the tree.
+// Without prefix caching there is no tree and nothing is ever evictable or protected.
+//
+// A sequence is named by its slot. It first locks the prefix that it found in the tree, then
+// extends over new tokens, hands its whole pages to the tree when its prompt (or a chunk) is
+// computed, and again when it ends. What another sequence has put there in the meantime is given
+// back and shared.
+class TokenPool {
+ public:
+  TokenPool(std::int64_t tokens, std::int32_t page_size, bool prefix_caching);
+
+  // Ties a slot to a request, whose text is copied: the tree may hold it after the request is gone.
+  void open(std::uint32_t slot, const Request& request);
+  // REQUIRES: the slot holds nothing.
+  void close(std::uint32_t slot);
+
+  // The longest prefix of the slot's first `tokens` tokens in the tree; refreshes its access time.
+  RadixCache::Match lookup(std::uint32_t slot, std::int32_t tokens);
+  // The slot holds that prefix from now on. REQUIRES: it holds nothing; nothing evicted in between.
+  void lock_prefix(std::uint32_t slot, const RadixCache::Match& match);
+  void unlock_prefix(std::uint32_t slot);
+
+  // Evicts `tokens` tokens (not just what is missing) if fewer are available; whether enough are.
+  bool make_room(std::int64_t tokens);
+  // Tokens that the slot can take without a new page.
+  std::int32_t slack(std::uint32_t slot) const;
+  // The slot stores that many more tokens. REQUIRES: the pages for it are available.
+  void extend(std::uint32_t slot, std::int32_t tokens);
+
+  // The slot's first `tokens` tokens are computed: their whole pages go into the tree and are
+  // locked.
+  void cache_prefix(std::uint32_t slot, std::int32_t tokens);
+  // The sequence ended: the whole pages of its first `tokens` tokens stay in the tree, unlocked.
+  void release(std::uint32_t slot, std::int32_t tokens);
+  // What is its own is freed; what it shares stays in the tree.
+  void drop(std::uint32_t slot);
+
+  std::int32_t stored(std::uint32_t slot) const { return tables_[slot].stored; }
+  const TokenText& text(std::uint32_t slot) const { return tables_[slot].text; }
+  const RadixCache& tree() const { return tree_; }
+
+  bool prefix_caching() const { return prefix_caching_; }
+  std::int32_t page_size() const { return page_size_; }
+  std::int64_t total_tokens() const { return total_pages_ * page_size_; }
+  std::int64_t available_tokens() const { return free_pages_ * page_size_; }
+  std::int64_t evictable_tokens() const { return tree_.evictable_tokens(); }
+  std::int64_t protected_tokens() const { return tree_.protected_tokens(); }
+
+  // Counts a first admission for the hit rate.
+  void count_query(std::int64_t tokens, std::int64_t hit_tokens);
+  KvUsage usage() const;  // in blocks of a page
+  // INV-2. InternalError when the books do not agree. Walks everything: tests only.
+  void check() const;
+
+ private:
+  struct Table {
+    TokenText text;
+    RadixCache::NodeId node = RadixCache::kRoot;  // locked; where the shared prefix ends
+    std::int32_t shared = 0;                      // tokens in the tree, whole pages
+    std::int32_t stored = 0;                      // shared ones included
+  };
+  std::int64_t pages_for(std::int64_t tokens) const {
+    return (tokens + page_size_ - 1) / page_size_;
+  }
+  std::int64_t own_pages(const Table& table) const {
+    return pages_for(table.stored) - table.shared / page_size_;
+  }
+  void give_to_tree(Table& table, std::int32_t tokens);
+
+  std::int32_t page_size_;
+  bool prefix_caching_;
+  std::int64_t total_pages_;
+  std::int64_t free_pages_;
+  RadixCache tree_;
+  std::vector<Table> tables_;        // by slot
+  std::int64_t private_tokens_ = 0;  // stored and not shared, over all slots
+  std::uint64_t query_tokens_ = 0;
+  std::uint64_t hit_tokens_ = 0;
+};
+
+}  // namespace headway
