@@ -117,6 +117,7 @@ SchedulerConfig scheduler_config(const Scenario& s, const MemoryBudget& budget) 
   c.num_cpu_blocks = static_cast<std::int64_t>(s.engine.swap_space_gib * (1 << 30) /
                                                static_cast<double>(budget.block_bytes));
   c.seed = s.seed;
+  c.pipeline_parallel_size = s.parallel.pipeline_parallel_size;
   if (s.slo.ttft_ms) c.slo_ttft_ms = *s.slo.ttft_ms;
   // Literals: the configuration keeps a view.
   if (s.speculation.method == "ngram") c.speculation = "ngram";

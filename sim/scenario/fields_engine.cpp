@@ -81,6 +81,13 @@ void add_one_engine(FieldTable<E>& rows) {
   rows.push_back(number("schedule_conservativeness", &E::schedule_conservativeness, 0, 1e6,
                         "sglang: how much output to expect when admitting"));
   rows.push_back(integer("page_size", &E::page_size, 1, 65'536, "sglang: tokens a KV page"));
+  rows.push_back(
+      number("init_new_token_ratio", &E::init_new_token_ratio, 0, 1,
+             "sglang: share of its output limit reserved for a running sequence at first"));
+  rows.push_back(integer("retract_decode_steps", &E::retract_decode_steps, 0, 1'000'000,
+                         "sglang: decode steps a retraction makes room for"));
+  rows.push_back(boolean("ignore_eos", &E::ignore_eos,
+                         "sglang: clients send ignore_eos with answers that end by length"));
   rows.push_back(choice("capacity_scheduler_policy", &E::capacity_scheduler_policy,
                         {"GUARANTEED_NO_EVICT", "MAX_UTILIZATION", "STATIC_BATCH"},
                         "trtllm: who may enter"));

@@ -41,6 +41,9 @@ struct EngineOptions {
   bool enable_mixed_chunk = false;
   double schedule_conservativeness = 1.0;
   std::int32_t page_size = 1;
+  double init_new_token_ratio = 0.7;       // its environment's SGLANG_INIT_NEW_TOKEN_RATIO
+  std::int32_t retract_decode_steps = 20;  // SGLANG_RETRACT_DECODE_STEPS
+  bool ignore_eos = true;                  // clients send it with answers that end by length
   // trtllm
   std::string capacity_scheduler_policy = "GUARANTEED_NO_EVICT";  // | MAX_UTILIZATION | STATIC_BATCH
   std::string context_chunking_policy;    // "" (off) | FIRST_COME_FIRST_SERVED | EQUAL_PROGRESS

@@ -10,6 +10,7 @@ namespace headway {
 // everything else (help, errors, contract tests) reads the table, not this list.
 std::unique_ptr<Scheduler> make_vllm_v1(const SchedulerConfig& config);
 std::unique_ptr<Scheduler> make_vllm_v0(const SchedulerConfig& config);
+std::unique_ptr<Scheduler> make_sglang(const SchedulerConfig& config);
 std::unique_ptr<Scheduler> make_static(const SchedulerConfig& config);
 std::unique_ptr<Scheduler> make_orca(const SchedulerConfig& config);
 std::unique_ptr<Scheduler> make_vllm_02(const SchedulerConfig& config);

@@ -20,6 +20,7 @@ struct SchedulerConfig {
       0;  // KV blocks of engine.block_size tokens (vLLM V1: includes null block 0)
   std::int64_t num_cpu_blocks = 0;     // swap space
   std::int32_t batches_in_flight = 1;  // 2 with async scheduling, pipeline_parallel_size with PP
+  std::int32_t pipeline_parallel_size = 1;
   std::int32_t num_speculative_tokens = 0;
   std::string_view speculation;  // "" | "ngram" | "eagle" | "draft_model" ...
   double slo_ttft_ms = 0;        // the scenario's TTFT limit (edf); 0 = none
@@ -71,7 +72,7 @@ struct SchedulerEntry {
   std::string_view help;  // "engine version: what the rule is"
   std::unique_ptr<Scheduler> (*make)(const SchedulerConfig&);
   TokenBudgetRule token_budget = TokenBudgetRule::kAlways;
-  bool pipelined = false;     // takes several plans in flight (async scheduling, pipeline stages)
+  bool pipelined = false;  // takes several plans in flight (async scheduling, pipeline stages)
   // Sets the engine's own defaults where they differ from EngineOptions' (vLLM V1's); may be null.
   void (*defaults)(EngineOptions&) = nullptr;
   bool synchronous = false;  // of the two kinds in flight, knows pipeline stages only

@@ -22,6 +22,10 @@ void defaults_of_sarathi(EngineOptions& engine) { engine.max_num_batched_tokens 
 
 void defaults_of_trtllm(EngineOptions& engine) { engine.max_num_seqs = 2048; }
 
+// max_running_requests, for a pool of some hundred thousand tokens; the other settings of its own
+// (chunked_prefill_size ...) have names of their own.
+void defaults_of_sglang(EngineOptions& engine) { engine.max_num_seqs = 2048; }
+
 }  // namespace
 
 // The visible table: one row a policy. A new policy is one file, one declaration in policies.h and
@@ -34,6 +38,9 @@ std::span<const SchedulerEntry> scheduler_table() {
       {"vllm-v0",
        "vLLM V0 0.8.5: prefill first, else decode (or one budget in chunks); recompute or swap",
        make_vllm_v0, TokenBudgetRule::kAlways, false, defaults_of_vllm_v0},
+      {"sglang",
+       "SGLang 0.5.5.post3: prefill before decode, radix cache, output reserved by a ratio",
+       make_sglang, TokenBudgetRule::kNone, true, defaults_of_sglang},
       {"static", "FasterTransformer: a batch is filled, then runs until its slowest member ends",
        make_static, TokenBudgetRule::kNone},
       {"orca", "Orca (OSDI'22): requests join and leave at every step; max_model_len reserved each",

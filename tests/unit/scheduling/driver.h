@@ -19,20 +19,26 @@ class Driver {
 
   Sequence& arrive(std::int32_t prompt, std::int32_t output, std::int32_t tenant = 0,
                    std::int32_t priority = 0) {
-    Request& request = requests_.emplace_back();
-    request.id = requests_.size() - 1;
+    Request request;
     request.prompt_tokens = prompt;
     request.output_tokens = output;
     request.tenant = tenant;
+    request.priority = priority;
     request.session_id = std::exchange(next_session_, -1);
+    return arrive(std::move(request));
+  }
+
+  Sequence& arrive(Request arriving) {  // its id is set
+    Request& request = requests_.emplace_back(std::move(arriving));
+    request.id = requests_.size() - 1;
     Sequence& sequence = sequences_.emplace_back();
     sequence.request = &request;
     sequence.slot = static_cast<std::uint32_t>(request.id);
     sequence.order = request.id;
     sequence.arrival = now_;
-    sequence.prompt_tokens = prompt;
-    sequence.max_tokens = sequence.output_target = output;
-    sequence.priority = priority;
+    sequence.prompt_tokens = request.prompt_tokens;
+    sequence.max_tokens = sequence.output_target = request.output_tokens;
+    sequence.priority = request.priority;
     scheduler_->add(sequence);
     return sequence;
   }

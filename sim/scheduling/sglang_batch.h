@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/scheduling/sequence.h"
+
+namespace headway {
+
+// A batch of SGLang. One whose members ended keeps their seats until it is filtered: they count in
+// its size, and what they had reserved stays reserved, although nothing of them runs any more.
+struct SglangBatch {
+  struct Member {
+    Sequence* sequence = nullptr;    // null: it has ended
+    std::uint64_t order = 0;         // Sequence::order, which names it even then
+    std::int32_t output_budget = 0;  // output tokens that the engine expects of it at most
+    std::int32_t output_left = 0;    // of those, what an ended one left unused
+  };
+
+  std::vector<Member> members;
+  bool full = false;  // admission is off until the batch has shrunk (`batch_is_full`)
+
+  bool empty() const { return members.empty(); }
+  std::int32_t size() const { return static_cast<std::int32_t>(members.size()); }
+
+  // Empties the seats of sequences that have ended.
+  void note_ended() {
+    for (Member& m : members) {
+      if (m.sequence == nullptr || !m.sequence->finished()) continue;
+      m.output_left = m.output_budget - m.sequence->output_tokens;
+      m.sequence = nullptr;
+    }
+  }
+  // Takes the empty seats away.
+  void filter() {
+    std::erase_if(members, [](const Member& m) { return m.sequence == nullptr; });
+  }
+  void remove(const Sequence* sequence) {
+    std::erase_if(members, [=](const Member& m) { return m.sequence == sequence; });
+  }
+};
+
+}  // namespace headway
