@@ -17,38 +17,51 @@ bool supported(const std::string& schema) {
 }
 
 // Changes one recorded value after the other and expects each change to be noticed.
-void expect_every_leaf_checked(nlohmann::json& recording, nlohmann::json& node, std::int64_t step,
-                               int& leaves) {
-  if (node.is_structured()) {
-    for (auto& child : node) expect_every_leaf_checked(recording, child, step, leaves);
-    return;
+class LeafCheck {
+ public:
+  LeafCheck(ReplayFunction replay, const std::string& file) : replay_(replay) {
+    std::ifstream in(HEADWAY_SOURCE_DIR "/tests/conformance/recordings/" + file);
+    recording_ = nlohmann::json::parse(in);
   }
-  const nlohmann::json kept = node;
-  if (kept.is_number()) node = kept.get<std::int64_t>() + 1;
-  if (kept.is_string()) node = kept.get<std::string>() + "?";
-  if (kept.is_boolean()) node = !kept.get<bool>();
-  const auto found = replay_vllm_v1(recording, {});
-  node = kept;
-  ++leaves;
-  REQUIRE(found.has_value());
-  REQUIRE(found->step == step);
-}
+
+  int run() {
+    REQUIRE_FALSE(replay_(recording_, {}).has_value());
+    for (auto& step : recording_["steps"]) {
+      for (auto& [key, value] : step.items()) {
+        if (key != "step" && key != "arrivals") expect_checked(value, step["step"]);  // inputs
+      }
+    }
+    return leaves_;
+  }
+
+ private:
+  void expect_checked(nlohmann::json& node, std::int64_t step) {
+    if (node.is_structured()) {
+      for (auto& child : node) expect_checked(child, step);
+      return;
+    }
+    const nlohmann::json kept = node;
+    if (kept.is_number()) node = kept.get<std::int64_t>() + 1;
+    if (kept.is_string()) node = kept.get<std::string>() + "?";
+    if (kept.is_boolean()) node = !kept.get<bool>();
+    if (kept.is_null()) node = "?";
+    const auto found = replay_(recording_, {});
+    node = kept;
+    ++leaves_;
+    REQUIRE(found.has_value());
+    REQUIRE(found->step == step);
+  }
+
+  ReplayFunction replay_;
+  nlohmann::json recording_;
+  int leaves_ = 0;
+};
 
 }  // namespace
 
 TEST_CASE("a recording that differs in any one value of any step is noticed", "[conformance]") {
-  std::ifstream in(HEADWAY_SOURCE_DIR
-                   "/tests/conformance/recordings/vllm/v0.16.0/s26_async_preempt_inflight.json");
-  auto recording = nlohmann::json::parse(in);
-  REQUIRE_FALSE(replay_vllm_v1(recording, {}).has_value());
-  int leaves = 0;
-  for (auto& step : recording["steps"]) {
-    for (auto& [key, value] : step.items()) {
-      if (key == "step" || key == "arrivals") continue;  // inputs
-      expect_every_leaf_checked(recording, value, step["step"], leaves);
-    }
-  }
-  REQUIRE(leaves > 300);
+  CHECK(LeafCheck(replay_vllm_v1, "vllm/v0.16.0/s26_async_preempt_inflight.json").run() > 300);
+  CHECK(LeafCheck(replay_sglang, "sglang/v0.5.5.post3/g05_retract_decode.json").run() > 500);
 }
 
 TEST_CASE("a file that is no recording is a failure with its reason", "[conformance]") {
@@ -73,6 +86,6 @@ TEST_CASE("every recorded schedule of a supported engine is reproduced field by 
                          << d.got);
     }
   }
-  // vLLM V1: 34 and 7; V0: 9; sarathi-serve: 6; TensorRT-LLM: 10; metrics: 1
-  REQUIRE(replayed >= 67);
+  // vLLM V1: 34 and 7; V0: 9; SGLang: 15; sarathi-serve: 6; TensorRT-LLM: 10; metrics: 1
+  REQUIRE(replayed >= 82);
 }

@@ -65,6 +65,7 @@ std::span<const Replayer> replayers() {
       {"llmsim-golden-metrics/", replay_metrics},
       {"llmsim-golden-vllm-v1/", replay_vllm_v1},
       {"llmsim-golden-vllm-v0/", replay_vllm_v0},
+      {"llmsim-golden-sglang/", replay_sglang},
       {"llmsim-golden-sarathi-repo/", replay_sarathi_repo},
       {"llmsim-golden-trtllm/", replay_trtllm},
   };

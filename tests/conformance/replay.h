@@ -34,6 +34,7 @@ std::span<const Replayer> replayers();
 std::optional<Disagreement> replay_metrics(const nlohmann::json&, const std::filesystem::path&);
 std::optional<Disagreement> replay_vllm_v1(const nlohmann::json&, const std::filesystem::path&);
 std::optional<Disagreement> replay_vllm_v0(const nlohmann::json&, const std::filesystem::path&);
+std::optional<Disagreement> replay_sglang(const nlohmann::json&, const std::filesystem::path&);
 std::optional<Disagreement> replay_sarathi_repo(const nlohmann::json&,
                                                 const std::filesystem::path&);
 std::optional<Disagreement> replay_trtllm(const nlohmann::json&, const std::filesystem::path&);

@@ -92,6 +92,23 @@ std::int32_t longest_sequence(const SchedulerConfig& config) {
   return std::min(engine.max_model_len, blocks / slots(engine) * engine.block_size);
 }
 
+// Settings that only sglang knows; page_size divides the pool, or a sequence might not fit.
+void draw_sglang(SchedulerConfig& config, Draw& draw) {
+  static const char* const kPolicies[] = {"fcfs", "lpm", "dfs-weight", "lof", "random"};
+  EngineOptions& engine = config.engine;
+  engine.policy = kPolicies[draw.between(0, 4)];
+  engine.page_size = draw.chance(0.3) ? engine.block_size : 1;
+  engine.chunked_prefill_size = draw.chance(0.2) ? -1 : engine.page_size * draw.between(1, 12);
+  engine.max_prefill_tokens = draw.between(1, 50);
+  engine.enable_mixed_chunk = draw.chance(0.4);
+  engine.ignore_eos = draw.chance(0.5);
+  engine.init_new_token_ratio = draw.chance(0.5) ? 0.0 : 0.1 * draw.between(1, 10);
+  engine.schedule_conservativeness = 0.5 * draw.between(0, 4);
+  engine.retract_decode_steps = draw.between(0, 20);
+  engine.async_scheduling = draw.chance(0.5);
+  if (engine.async_scheduling) config.batches_in_flight = 2;
+}
+
 // Engines that reserve for a sequence's whole life, or page.
 void draw_allocator(SchedulerConfig& config, Draw& draw) {
   static const char* const kAllocators[] = {"", "paged", "reserve-max", "reserve-exact",
@@ -160,6 +177,7 @@ SchedulerCase draw_case(std::string_view scheduler, std::uint64_t seed) {
   if (scheduler == "vllm-v0") draw_vllm_v0(config, draw);
   if (scheduler == "trtllm") draw_trtllm(config, draw);
   if (scheduler == "llamacpp") draw_llamacpp(config, draw);
+  if (scheduler == "sglang") draw_sglang(config, draw);
   if (scheduler == "static" || scheduler == "orca") draw_allocator(config, draw);
   engine.max_num_batched_tokens = smallest_budget(config) + draw.between(0, 30);
 
@@ -200,12 +218,14 @@ std::string describe(const SchedulerCase& c) {
        << ", allocator '" << e.kv_allocator << "', preemption " << e.preemption_mode << ", delay "
        << e.delay_factor << ", partial " << e.max_num_partial_prefills << "/"
        << e.max_long_partial_prefills << ", host blocks " << c.config.num_cpu_blocks << ", policy "
-       << e.policy << ", async " << e.async_scheduling << ", capacity "
-       << e.capacity_scheduler_policy << ", chunking '" << e.context_chunking_policy
-       << "', slots " << e.n_parallel << ", n_batch " << e.n_batch << ", n_ubatch " << e.n_ubatch
-       << ", in flight "
-       << c.config.batches_in_flight << ", speculation '" << c.config.speculation << "' "
-       << c.config.num_speculative_tokens << ", serve all " << c.must_serve_all << "\n";
+       << e.policy << ", async " << e.async_scheduling << ", page " << e.page_size << ", chunk "
+       << e.chunked_prefill_size << ", prefill " << e.max_prefill_tokens << ", mixed "
+       << e.enable_mixed_chunk << ", ratio " << e.init_new_token_ratio * e.schedule_conservativeness
+       << ", capacity " << e.capacity_scheduler_policy << ", chunking '"
+       << e.context_chunking_policy << "', slots " << e.n_parallel << ", n_batch " << e.n_batch
+       << ", n_ubatch " << e.n_ubatch << ", in flight " << c.config.batches_in_flight
+       << ", speculation '" << c.config.speculation << "' " << c.config.num_speculative_tokens
+       << ", serve all " << c.must_serve_all << "\n";
   for (std::size_t i = 0; i < c.requests.size(); ++i) {
     const Request& r = c.requests[i];
     text << "  " << r.id << ": " << r.prompt_tokens << "+" << r.output_tokens << " (max "
