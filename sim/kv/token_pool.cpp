@@ -116,14 +116,14 @@ void TokenPool::count_query(std::int64_t tokens, std::int64_t hit_tokens) {
   hit_tokens_ += static_cast<std::uint64_t>(hit_tokens);
 }
 
-KvUsage TokenPool::usage() const {
-  const std::int64_t cached = evictable_tokens() / page_size_;
+KvUsage TokenPool::usage(std::int32_t block_size) const {
+  const std::int64_t cached = evictable_tokens();
   KvUsage usage;
-  usage.total_blocks = total_pages_;
-  usage.free_blocks = free_pages_ + cached;
-  usage.held_blocks = total_pages_ - usage.free_blocks;
-  usage.cached_blocks = cached;
-  usage.block_size = page_size_;
+  usage.block_size = block_size;
+  usage.total_blocks = total_tokens() / block_size;
+  usage.free_blocks = (available_tokens() + cached) / block_size;
+  usage.held_blocks = usage.total_blocks - usage.free_blocks;
+  usage.cached_blocks = cached / block_size;
   usage.tokens_stored = private_tokens_ + protected_tokens();
   usage.prefix_queries = query_tokens_;
   usage.prefix_hits = hit_tokens_;

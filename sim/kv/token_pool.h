@@ -64,7 +64,9 @@ class TokenPool {
 
   // Counts a first admission for the hit rate.
   void count_query(std::int64_t tokens, std::int64_t hit_tokens);
-  KvUsage usage() const;  // in blocks of a page
+  // In blocks of `block_size` tokens, so that engines compare in one unit; one begun counts as
+  // held. REQUIRES: it divides page_size, or the other way round.
+  KvUsage usage(std::int32_t block_size) const;
   // INV-2. InternalError when the books do not agree. Walks everything: tests only.
   void check() const;
 

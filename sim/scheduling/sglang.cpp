@@ -20,8 +20,8 @@ constexpr double kRatioDecaySteps = 600;
 Sglang::Sglang(const SchedulerConfig& config)
     : max_running_(config.engine.max_num_seqs),
       max_model_len_(config.engine.max_model_len),
+      block_size_(config.engine.block_size),
       retract_decode_steps_(config.engine.retract_decode_steps),
-      overlap_(config.engine.async_scheduling),
       init_ratio_(std::min(
           config.engine.init_new_token_ratio * config.engine.schedule_conservativeness, 1.0)),
       min_ratio_(init_ratio_ * kMinRatioFactor),
@@ -353,6 +353,12 @@ std::unique_ptr<Scheduler> make_sglang(const SchedulerConfig& config) {
         {.place = "engine.chunked_prefill_size",
          .found = std::to_string(engine.chunked_prefill_size),
          .expected = "a multiple of page_size, which is " + std::to_string(engine.page_size)});
+  }
+  if (engine.page_size % engine.block_size != 0 && engine.block_size % engine.page_size != 0) {
+    throw InputError({.place = "engine.page_size",
+                      .found = std::to_string(engine.page_size),
+                      .expected = "a divisor or a multiple of block_size, which is " +
+                                  std::to_string(engine.block_size)});
   }
   if (engine.page_size > config.num_blocks * engine.block_size) {
     throw InputError({.place = "engine.page_size",

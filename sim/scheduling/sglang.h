@@ -53,7 +53,7 @@ class Sglang : public Scheduler {
     return static_cast<std::int64_t>(waiting_.size() + refused_.size());
   }
   std::int64_t running() const override { return running_count_; }
-  KvUsage kv_usage() const override { return pool_.usage(); }
+  KvUsage kv_usage() const override { return pool_.usage(block_size_); }
   void check_kv() const override { pool_.check(); }
 
   // One turn of the engine's loop; plan() takes further ones at once where a turn did no more than
@@ -90,9 +90,9 @@ class Sglang : public Scheduler {
   // Settings.
   std::int32_t max_running_;
   std::int32_t max_model_len_;
+  std::int32_t block_size_;
   std::int32_t retract_decode_steps_;
   bool mixed_;
-  bool overlap_;
   SglangPrefillLimits limits_;
   double init_ratio_;
   double min_ratio_;

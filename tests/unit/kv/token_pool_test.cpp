@@ -44,9 +44,11 @@ TEST_CASE("a token pool shares prefixes and takes duplicates back", "[unit]") {
   CHECK(amounts(pool) == Amounts{17, 0, 6});
   pool.cache_prefix(1, 7);  // four tokens were there
   CHECK(amounts(pool) == Amounts{21, 0, 9});
-  CHECK(pool.usage().held_blocks == 9);
-  CHECK(pool.usage().tokens_stored == 9);
-  pool.extend(0, 3);  // three answers
+  CHECK(pool.usage(1).held_blocks == 9);
+  CHECK(pool.usage(1).tokens_stored == 9);
+  CHECK(pool.usage(5).total_blocks == 6);
+  CHECK(pool.usage(5).held_blocks == 2);  // the second has room for one more
+  pool.extend(0, 3);                      // three answers
   CHECK(amounts(pool) == Amounts{18, 0, 9});
   pool.release(0, 8);  // of which two are known
   CHECK(amounts(pool) == Amounts{19, 4, 7});
@@ -81,6 +83,8 @@ TEST_CASE("a token pool counts whole pages", "[unit]") {
   CHECK(amounts(pool) == Amounts{8, 0, 4});
   pool.release(0, 9);  // its second page is kept, of the third one token is lost
   CHECK(amounts(pool) == Amounts{12, 4, 4});
+  CHECK(pool.usage(4).cached_blocks == 1);
+  CHECK(pool.usage(8).held_blocks == 1);
   pool.release(1, 7);
   CHECK(amounts(pool) == Amounts{16, 8, 0});
   pool.close(0);

@@ -131,6 +131,11 @@ TEST_CASE("sglang refuses settings it cannot follow", "[unit]") {
   c.num_speculative_tokens = 2;
   CHECK_THROWS_WITH(make_scheduler(c), ContainsSubstring("speculation.method"));
   c = config(100);
+  c.engine.block_size = 16;
+  c.engine.page_size = 3;
+  c.engine.chunked_prefill_size = 3;
+  CHECK_THROWS_WITH(make_scheduler(c), ContainsSubstring("block_size"));
+  c = config(100);
   c.pipeline_parallel_size = 2;
   CHECK_THROWS_WITH(make_scheduler(c), ContainsSubstring("pipeline_parallel_size"));
 }
