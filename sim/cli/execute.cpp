@@ -53,6 +53,12 @@ RunInfo describe_run(const Scenario& s, const RunOutcome& outcome, double wall_s
                                        spec.mean_acceptance_length(),
                                        spec.per_position()};
   }
+  if (const SharingStats& sharing = outcome.sharing; sharing.requests > 0) {
+    info.sharing = SharingInfo{sharing.requests,       sharing.sequences,
+                               sharing.forks,          sharing.drops,
+                               sharing.copied_blocks,  sharing.peak_blocks,
+                               sharing.peak_blocks_unshared, sharing.saving()};
+  }
   for (const BudgetLine& line : budget_lines(outcome.budget)) {
     info.kv_budget_bytes.emplace_back(line.key, line.bytes);
   }

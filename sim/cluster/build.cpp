@@ -157,6 +157,12 @@ Blueprint make_blueprint(const Scenario& s) {
   b.replica.host.per_step = SimTime::from_us(b.host.per_step_us);
   b.replica.host.per_request = SimTime::from_us(b.host.per_request_us);
   b.replica.host.per_sequence = SimTime::from_us(b.host.per_sequence_us);
+  b.replica.shares_samples =
+      s.engine.share_prompt_blocks && find_scheduler(s.engine.scheduler).forks;
+  if (s.gpu.memory_bandwidth > 0) {  // read and written
+    b.replica.copy_us_per_block =
+        2.0 * static_cast<double>(b.budget.block_bytes) / s.gpu.memory_bandwidth * 1e6;
+  }
   if (s.gpu.host_link_bandwidth > 0) {
     b.replica.swap_us_per_block =
         static_cast<double>(b.budget.block_bytes) / s.gpu.host_link_bandwidth * 1e6;

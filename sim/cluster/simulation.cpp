@@ -196,6 +196,7 @@ class Simulation {
       if (seat.replica->speculation() != nullptr) {
         outcome_.speculation.add(seat.replica->speculation()->stats());
       }
+      outcome_.sharing.add(seat.replica->sharing());
       const KvUsage kv = seat.replica->scheduler().kv_usage();
       outcome_.prefix_queries += kv.prefix_queries;
       outcome_.prefix_hits += kv.prefix_hits;

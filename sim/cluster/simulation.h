@@ -32,6 +32,7 @@ struct RunOutcome {
   MemoryBudget budget;            // of one replica
   std::uint64_t prefix_queries = 0, prefix_hits = 0;  // tokens, all replicas
   SpeculationStats speculation;   // all replicas; no drafts = off
+  SharingStats sharing;           // all replicas; of requests with several samples or beams
   std::string cost_description;
   std::string profile_provenance_json;  // "" for the roofline
   HostTerms host;                 // in force

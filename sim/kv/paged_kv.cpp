@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sim/core/errors.h"
+#include "sim/core/hash.h"
 #include "sim/kv/block_hash.h"
 
 namespace headway {
@@ -11,11 +12,12 @@ PagedKv::PagedKv(const PagedKvOptions& options) : options_(options), pool_(optio
   SIM_CHECK(options.block_size > 0);
 }
 
-void PagedKv::open(std::uint32_t slot, const Request& request) {
+void PagedKv::open(std::uint32_t slot, const Request& request, std::int32_t sample) {
   if (slot >= tables_.size()) tables_.resize(slot + 1);
   Table& table = tables_[slot];
   SIM_CHECK(table.blocks.empty());
   table.request = &request;
+  table.sample = sample;
   table.chain.clear();
 }
 
@@ -59,6 +61,7 @@ bool PagedKv::allocate(std::uint32_t slot, const KvDemand& demand, const PrefixH
   const std::int32_t end = demand.computed + demand.num_tokens;
   const bool short_of_slots =
       std::min(end + demand.lookahead, options_.max_model_len) > table.capacity;
+  if (table.forked_tail && !own_tail(table, blocks_needed(table, demand, hit))) return false;
   if (short_of_slots && !grow(table, demand, hit)) return false;
   store(table, end);
   if (options_.prefix_caching) hash_blocks(table, std::min(end, demand.known));
@@ -69,6 +72,7 @@ bool PagedKv::grow(Table& table, const KvDemand& demand, const PrefixHit& hit) {
   std::int64_t needed = blocks_needed(table, demand, hit);
   if (needed > pool_.free_blocks()) return false;
   if (table.blocks.empty()) ++holders_;
+  const auto had = static_cast<std::int64_t>(table.blocks.size());
   for (const BlockId block : hit.blocks) {
     if (pool_.references(block) == 0) {
       tokens_stored_ += options_.block_size;
@@ -83,6 +87,44 @@ bool PagedKv::grow(Table& table, const KvDemand& demand, const PrefixHit& hit) {
   }
   for (; needed > 0; --needed) table.blocks.push_back(pool_.take());
   table.capacity = static_cast<std::int32_t>(table.blocks.size()) * options_.block_size;
+  table_blocks_ += static_cast<std::int64_t>(table.blocks.size()) - had;
+  return true;
+}
+
+void PagedKv::fork(std::uint32_t from, std::uint32_t to) {
+  const Table& parent = tables_[from];
+  Table& child = tables_[to];
+  SIM_CHECK(child.blocks.empty() && parent.stored > 0 && child.request == parent.request);
+  const auto shared = static_cast<std::ptrdiff_t>(blocks_for(parent.stored));
+  child.blocks.assign(parent.blocks.begin(), parent.blocks.begin() + shared);
+  for (const BlockId block : child.blocks) pool_.touch(block);
+  child.stored = parent.stored;
+  child.capacity = static_cast<std::int32_t>(shared) * options_.block_size;
+  const std::int32_t full = parent.stored / options_.block_size;
+  child.hashed_blocks = std::min(parent.hashed_blocks, full);
+  const auto named = std::min(parent.chain.size(), static_cast<std::size_t>(full));
+  child.chain.assign(parent.chain.begin(),
+                     parent.chain.begin() + static_cast<std::ptrdiff_t>(named));
+  child.forked_tail = parent.stored % options_.block_size != 0;
+  tables_[from].forked_tail = child.forked_tail;
+  ++holders_;
+  table_blocks_ += shared;
+}
+
+// Before the table's next token is stored: copies the block that takes it where that is still
+// another table's as well. (The last one to write into it keeps it.) `growth`: blocks that must be
+// free besides. False, and nothing changed, where there are too few.
+bool PagedKv::own_tail(Table& table, std::int64_t growth) {
+  const auto tail = static_cast<std::size_t>(table.stored / options_.block_size);
+  const bool copies =
+      table.stored % options_.block_size != 0 && pool_.references(table.blocks[tail]) > 1;
+  if (growth + (copies ? 1 : 0) > pool_.free_blocks()) return false;
+  table.forked_tail = false;
+  if (!copies) return true;
+  tokens_stored_ += tokens_in(table, tail);
+  pool_.release(table.blocks[tail]);
+  table.blocks[tail] = pool_.take();
+  ++copied_blocks_;
   return true;
 }
 
@@ -110,7 +152,11 @@ std::uint64_t PagedKv::block_hash(Table& table, std::int32_t index) {
   auto& chain = table.chain;
   while (chain.size() <= static_cast<std::size_t>(index)) {
     const auto first = static_cast<std::int32_t>(chain.size()) * options_.block_size;
-    const auto content = block_content(*table.request, first, options_.block_size);
+    auto content = block_content(*table.request, first, options_.block_size);
+    const bool holds_answer = first + options_.block_size > table.request->prompt_tokens;
+    if (holds_answer && table.sample != 0) {
+      content = combine64(content, static_cast<std::uint64_t>(table.sample));
+    }
     chain.push_back(chain_block_hash(chain.empty() ? 0 : chain.back(), content));
   }
   return chain[static_cast<std::size_t>(index)];
@@ -127,7 +173,9 @@ void PagedKv::free(std::uint32_t slot) {
   for (std::size_t i = table.blocks.size(); i-- > 0;) {
     if (pool_.release(table.blocks[i])) tokens_stored_ -= tokens_in(table, i);
   }
+  table_blocks_ -= static_cast<std::int64_t>(table.blocks.size());
   table.blocks.clear();
+  table.forked_tail = false;
   table.capacity = table.stored = table.hashed_blocks = 0;
   --holders_;
 }
@@ -149,6 +197,7 @@ KvUsage PagedKv::usage() const {
   usage.held_blocks = usage.total_blocks - usage.free_blocks;
   usage.cached_blocks = pool_.cached_blocks();
   usage.block_size = options_.block_size;
+  usage.table_blocks = table_blocks_;
   usage.tokens_stored = tokens_stored_;
   usage.prefix_queries = query_tokens_;
   usage.prefix_hits = hit_tokens_;
@@ -172,6 +221,9 @@ void PagedKv::check() const {
       stored[block] = std::max(stored[block], tokens_in(table, i));
     }
   }
+  std::int64_t entries = 0;
+  for (const Table& table : tables_) entries += static_cast<std::int64_t>(table.blocks.size());
+  SIM_CHECK(entries == table_blocks_);
   std::int64_t held = 0;
   std::int64_t tokens = 0;
   for (std::size_t i = 0; i < n; ++i) {

@@ -42,8 +42,9 @@ class PagedKv {
  public:
   explicit PagedKv(const PagedKvOptions& options);
 
-  // Ties a slot to a request before its first use. The request must outlive close().
-  void open(std::uint32_t slot, const Request& request);
+  // Ties a slot to a request before its first use. The request must outlive close(). Answers to one
+  // prompt that differ have a `sample` each: their blocks are never taken for one another's.
+  void open(std::uint32_t slot, const Request& request, std::int32_t sample = 0);
   // REQUIRES: the table is empty.
   void close(std::uint32_t slot);
 
@@ -58,6 +59,13 @@ class PagedKv {
   // hashes those that become full, before the step runs: a later request of the same step may
   // already share them. False when too few are free, and then nothing has changed.
   bool allocate(std::uint32_t slot, const KvDemand& demand, const PrefixHit& hit = {});
+  // The empty table `to` gets what `from` has stored, by reference (vLLM V0's fork; PagedAttention,
+  // SOSP'23, 4.4): all blocks are shared, the last even where it is not full. A table that is about
+  // to write into a block that another one refers to copies it first (copy-on-write): allocate()
+  // takes a free block more for it. REQUIRES: both slots are open, for one request.
+  void fork(std::uint32_t from, std::uint32_t to);
+  std::int64_t copied_blocks() const { return copied_blocks_; }  // so far
+
   // Drafts were rejected: their tokens leave, their blocks stay.
   void roll_back(std::uint32_t slot, std::int32_t tokens);
   // Hashes the full blocks within the first `tokens` tokens (asynchronous scheduling learns what a
@@ -87,9 +95,12 @@ class PagedKv {
     std::int32_t capacity = 0;       // blocks.size() * block_size
     std::int32_t stored = 0;         // tokens whose KV the table holds
     std::int32_t hashed_blocks = 0;  // leading blocks that carry a hash
+    std::int32_t sample = 0;
+    bool forked_tail = false;  // its last, partly filled block may be another table's too
   };
   std::int64_t blocks_needed(const Table& table, const KvDemand& demand,
                              const PrefixHit& hit) const;
+  bool own_tail(Table& table, std::int64_t growth);
   bool grow(Table& table, const KvDemand& demand, const PrefixHit& hit);
   void store(Table& table, std::int32_t end);
   void hash_blocks(Table& table, std::int32_t tokens);
@@ -98,9 +109,11 @@ class PagedKv {
 
   PagedKvOptions options_;
   BlockPool pool_;
-  std::vector<Table> tables_;       // by slot
-  std::vector<BlockId> hits_;       // of the last lookup
-  std::int64_t holders_ = 0;        // tables that hold blocks
+  std::vector<Table> tables_;      // by slot
+  std::vector<BlockId> hits_;      // of the last lookup
+  std::int64_t holders_ = 0;       // tables that hold blocks
+  std::int64_t table_blocks_ = 0;  // entries of all tables
+  std::int64_t copied_blocks_ = 0;
   std::int64_t tokens_stored_ = 0;  // shared blocks count once
   std::uint64_t query_tokens_ = 0;
   std::uint64_t hit_tokens_ = 0;

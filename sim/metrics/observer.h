@@ -27,7 +27,8 @@ struct RequestRecord {
   SimTime arrival, scheduled, first_token, finish;
   SimTime held;                     // waited for a concurrency limit before it was sent
   std::int32_t prompt_tokens = 0;
-  std::int32_t output_tokens = 0;   // emitted
+  std::int32_t output_tokens = 0;   // emitted, of all its answers
+  std::int32_t answers = 1;         // parallel samples, equally long
   std::int32_t cached_tokens = 0;   // prompt tokens served by the prefix cache at first admission
   std::int32_t preemptions = 0;
   std::uint32_t replica = 0;

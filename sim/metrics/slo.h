@@ -16,10 +16,12 @@ struct SloLimits {
 inline SimTime ttft_of(const RequestRecord& r) { return r.first_token - r.arrival; }
 inline SimTime e2el_of(const RequestRecord& r) { return r.finish - r.arrival; }
 
-// (E2EL - TTFT) / (output tokens - 1) in milliseconds; undefined for a single token.
+// (E2EL - TTFT) / (output tokens - 1) in milliseconds; undefined for a single token. Of parallel
+// samples, the tokens of one answer count: they are written side by side.
 inline std::optional<double> tpot_ms_of(const RequestRecord& r) {
-  if (r.output_tokens < 2) return std::nullopt;
-  return (r.finish - r.first_token).ms() / (r.output_tokens - 1);
+  const std::int32_t tokens = r.output_tokens / r.answers;
+  if (tokens < 2) return std::nullopt;
+  return (r.finish - r.first_token).ms() / (tokens - 1);
 }
 
 // Which limits a request meets, by the rules of vLLM's serving benchmark: every given limit, `<=`,

@@ -44,6 +44,7 @@ std::uint32_t Replica::take_slot() {
 
 void Replica::submit(Request request, SimTime now) {
   ++submitted_;
+  ++sequences_;
   const std::uint32_t slot = take_slot();
   Active& a = *slots_[slot];
   a.request = std::move(request);
@@ -64,7 +65,57 @@ void Replica::submit(Request request, SimTime now) {
                std::to_string(config_.max_model_len));
     return;
   }
+  if (sequences_of(a.request) > 1) {
+    submit_group(a, now);
+    return;
+  }
   scheduler_->add(s);
+}
+
+// A sequence a sample. Where the scheduler forks, the leader computes the prompt for all; until then
+// what happens to it happens to them (on_followers).
+void Replica::submit_group(Active& leader, SimTime now) {
+  const std::int32_t count = sequences_of(leader.request);
+  leader.own_group = std::make_unique<RequestGroup>(leader.request.beam_width > 1);
+  RequestGroup& group = *leader.own_group;
+  for (std::int32_t sample = 0; sample < count; ++sample) {
+    const std::uint32_t slot = sample == 0 ? leader.sequence.slot : take_slot();
+    Active& member = *slots_[slot];
+    if (sample > 0) {
+      member.sequence = leader.sequence;
+      member.sequence.slot = slot;
+      member.sequence.order = order_++;
+      member.sequence.sample = sample;
+      member.meter.enter(leader.request.arrival, now);
+      member.unheard = group.sequences.beams;
+    }
+    member.group = &group;
+    group.sequences.members.push_back(&member.sequence);
+  }
+  ++groups_;
+  ++sharing_.requests;
+  sharing_.sequences += count;
+  sequences_ += count - 1;
+  for (Sequence* member : group.sequences.members) {
+    if (config_.shares_samples) {
+      member->group = &group.sequences;
+    } else {
+      scheduler_->add(*member);
+    }
+  }
+  if (config_.shares_samples) scheduler_->add(leader.sequence);
+}
+
+// Calls act(follower) for those whose leader's part in a step is theirs as well: all until the group
+// forks, and in the step that it forks from.
+template <typename Act>
+void Replica::on_followers(const ScheduledSequence& entry, Act act) {
+  const SequenceGroup* group = entry.sequence->group;
+  if (group == nullptr || entry.sequence->sample != 0) return;
+  for (const Sequence* s : group->members) {
+    if (s->sample == 0 || s->state == SequenceState::kPreempted) continue;
+    if (entry.forks || s->output_tokens == 0) act(active(*s));
+  }
 }
 
 void Replica::start_steps(SimTime now, Started& started) {
@@ -119,7 +170,12 @@ void Replica::admit_plan(Step& step, SimTime now) {
     a.meter.preempted(now, ledger_, a.prefilled_tokens);
     a.lost_tokens = std::max(a.lost_tokens, a.prefilled_tokens + a.sequence.output_tokens);
     ++preemptions_;
-    for (Observer* o : observers_) o->on_preemption(a.request.id, config_.id, now);
+    for (Observer* o : observers_) o->on_preemption(victim->request->id, config_.id, now);
+    const SequenceGroup* group = victim->group;
+    if (group == nullptr || group->forked || victim->output_tokens > 0) continue;
+    for (const Sequence* s : group->members) {
+      if (s != victim) active(*s).meter.preempted(now, ledger_, a.prefilled_tokens);
+    }
   }
   step.prefill_tokens = step.decode_tokens = step.cached_tokens = step.recomputed_tokens = 0;
   for (const ScheduledSequence& entry : plan.scheduled) {
@@ -136,10 +192,17 @@ void Replica::admit_plan(Step& step, SimTime now) {
       a.cached_tokens = entry.computed_before;
     }
     a.meter.scheduled(now, ledger_);
+    on_followers(entry, [&](Active& follower) {
+      follower.scheduled = a.scheduled;
+      follower.meter.scheduled(now, ledger_);
+    });
   }
   step.kv = scheduler_->kv_usage();
   step.running = scheduler_->running();
   step.waiting = scheduler_->waiting();
+  sharing_.forks += plan.forked_sequences;
+  sharing_.copied_blocks += plan.copied_blocks;
+  if (groups_ > 0) sharing_.sample(step.kv);
 }
 
 void Replica::price(Step& step) {
@@ -169,8 +232,9 @@ void Replica::price(Step& step) {
   }
   const double swap_us = config_.swap_us_per_block *
                          static_cast<double>(step.plan.swapped_in_blocks + step.plan.swapped_out_blocks);
-  step.cost.gpu_us += swap_us;
-  step.cost.by_class_us[static_cast<std::size_t>(OpClass::kOther)] += swap_us;
+  const double copy_us = config_.copy_us_per_block * static_cast<double>(step.plan.copied_blocks);
+  step.cost.gpu_us += swap_us + copy_us;
+  step.cost.by_class_us[static_cast<std::size_t>(OpClass::kOther)] += swap_us + copy_us;
   step.decode_only_us = step.cost.gpu_us;
   if (!shape_.prefill.empty()) {
     std::int32_t prefill_samples = 0;
@@ -212,6 +276,8 @@ void Replica::end_step(SimTime now) {
   update_.clear();
   verify_drafts(*step);
   scheduler_->complete(step->plan, result_, update_);
+  sharing_.forks += update_.dropped_beams;
+  sharing_.drops += update_.dropped_beams;
   propose_drafts(*step);
   credit_prefill(*step, now);
   emit_tokens(update_, now);
@@ -254,8 +320,12 @@ void Replica::credit_prefill(const Step& step, SimTime now) {
     Sequence& s = *entry.sequence;
     Active& a = active(s);
     a.prefilled_tokens = entry.computed_before + entry.num_tokens;
-    a.meter.prefilled(now, ledger_, SimTime::from_us(step.decode_only_us + rest_us * share),
-                      a.prefilled_tokens, s.output_tokens > 0);
+    const SimTime own = SimTime::from_us(step.decode_only_us + rest_us * share);
+    a.meter.prefilled(now, ledger_, own, a.prefilled_tokens, s.output_tokens > 0);
+    on_followers(entry, [&](Active& follower) {
+      follower.prefilled_tokens = a.prefilled_tokens;
+      follower.meter.prefilled(now, ledger_, own, a.prefilled_tokens, s.output_tokens > 0);
+    });
   }
 }
 
@@ -284,11 +354,11 @@ void Replica::emit_tokens(const StepUpdate& update, SimTime now) {
   const SimTime usual = now - last_step_end_;
   for (const StepUpdate::Emission& emission : update.emitted) {
     Active& a = active(*emission.sequence);
-    tokens += emission.tokens;
+    if (!a.unheard) tokens += emission.tokens;
     const bool first = a.sequence.output_tokens == emission.tokens;
     if (first) {
       a.first_token = now;
-    } else {
+    } else if (!a.unheard) {
       const SimTime gap = now - a.last_token;
       a.max_itl = std::max(a.max_itl, gap);
       if (gap == usual) {
@@ -335,15 +405,17 @@ void Replica::announce_step(const Step& step) {
 
 void Replica::depart(Active& a, SimTime now, bool failed, std::string reason) {
   const Sequence& s = a.sequence;
+  const Request& request = *s.request;
+  --sequences_;
   a.meter.finish(now, ledger_);
   RequestRecord record;
-  record.id = a.request.id;
-  record.session_id = a.request.session_id;
-  record.arrival = a.request.arrival;
+  record.id = request.id;
+  record.session_id = request.session_id;
+  record.arrival = request.arrival;
   record.scheduled = failed && a.scheduled == SimTime::never() ? now : a.scheduled;
   record.first_token = failed ? now : a.first_token;
   record.finish = now;
-  record.held = a.request.held;
+  record.held = request.held;
   record.prompt_tokens = s.prompt_tokens;
   record.output_tokens = s.output_tokens;
   record.cached_tokens = a.cached_tokens;
@@ -353,14 +425,21 @@ void Replica::depart(Active& a, SimTime now, bool failed, std::string reason) {
   record.split = a.meter.split();
   record.failed = failed;
   record.finish_reason = std::move(reason);
+  if (a.group != nullptr && !a.group->end(record, s.sample)) return;  // others of its request go on
   SimTime sum;
   for (SimTime p : record.split) sum += p;
   SIM_CHECK(sum == now - record.arrival, "INV-3: the latency parts sum to E2EL");
   for (Observer* o : observers_) o->on_finish(record);
-  departures_.push_back({a.request.id, a.request.session_id});
+  departures_.push_back({request.id, request.session_id});
   ++departed_;
   // A sequence that ends unforeseen may be part of a step in flight: its place is kept until then.
-  leaving_slots_.push_back({s.slot, steps_ + in_flight_.size()});
+  const std::uint64_t after_steps = steps_ + in_flight_.size();
+  if (a.group == nullptr) {
+    leaving_slots_.push_back({s.slot, after_steps});
+    return;
+  }
+  --groups_;
+  for (const Sequence* m : a.group->sequences.members) leaving_slots_.push_back({m->slot, after_steps});
 }
 
 void Replica::take_departures(std::vector<Departure>& out) {
@@ -369,7 +448,7 @@ void Replica::take_departures(std::vector<Departure>& out) {
 }
 
 void Replica::check_conservation() const {
-  SIM_CHECK(submitted_ == departed_ + scheduler_->waiting() + scheduler_->running(),
+  SIM_CHECK(sequences_ == scheduler_->waiting() + scheduler_->running(),
             "INV-1: arrived = waiting + running + finished + rejected");
 }
 

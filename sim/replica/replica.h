@@ -13,6 +13,7 @@
 #include "sim/metrics/observer.h"
 #include "sim/replica/host_times.h"
 #include "sim/replica/latency_meter.h"
+#include "sim/replica/request_group.h"
 #include "sim/replica/speculation.h"
 #include "sim/scheduling/scheduler.h"
 #include "sim/workload/request.h"
@@ -27,6 +28,8 @@ struct ReplicaConfig {
   bool scheduler_assumes_drafts = false;   // async scheduling: k drafts are taken for granted
   HostTimes host;
   double swap_us_per_block = 0;            // one KV block over the host link
+  double copy_us_per_block = 0;            // one KV block within the GPU's memory
+  bool shares_samples = false;             // the scheduler forks a request's samples and beams
 };
 
 // A request that left a replica, for whoever sent it.
@@ -69,11 +72,13 @@ class Replica {
   std::int64_t preemptions() const { return preemptions_; }
   const Scheduler& scheduler() const { return *scheduler_; }
   const Speculation* speculation() const { return speculation_.get(); }  // null = off
+  const SharingStats& sharing() const { return sharing_; }
 
   // INV-1, INV-2; walks everything. For tests and for the end of a run.
   void check_drained() const;
 
  private:
+  // A sequence in here. One of several of a request finds that request with the group's leader.
   struct Active {
     Request request;
     Sequence sequence;
@@ -82,6 +87,9 @@ class Replica {
     std::int32_t cached_tokens = 0;
     std::int32_t prefilled_tokens = 0;  // KV at the end of its last prefill chunk
     std::int32_t lost_tokens = 0;       // most KV a preemption has taken from it
+    RequestGroup* group = nullptr;      // null = the request's only sequence
+    std::unique_ptr<RequestGroup> own_group;  // the leader's
+    bool unheard = false;               // a beam whose tokens are no output
   };
   struct Step {
     StepPlan plan;
@@ -95,6 +103,9 @@ class Replica {
 
   Active& active(const Sequence& sequence) { return *slots_[sequence.slot]; }
   std::uint32_t take_slot();
+  void submit_group(Active& leader, SimTime now);
+  template <typename Act>
+  void on_followers(const ScheduledSequence& entry, Act act);
   void admit_plan(Step& step, SimTime now);
   void price(Step& step);
   void time_step(Step& step, SimTime now);
@@ -126,6 +137,8 @@ class Replica {
   StepShape shape_, draft_shape_;
   StepResult result_;
   StepUpdate update_;
+  SharingStats sharing_;
+  std::int64_t groups_ = 0;     // requests with several sequences that are in here
 
   TimeLedger ledger_;
   SimTime ledger_at_;       // the ledger has accounted for time up to here
@@ -133,7 +146,8 @@ class Replica {
   SimTime last_stage_;      // how long the last step keeps the first pipeline stage
   SimTime last_step_end_;
   bool may_plan_ = true;
-  std::int64_t submitted_ = 0, departed_ = 0, preemptions_ = 0;
+  std::int64_t submitted_ = 0, departed_ = 0, preemptions_ = 0;  // requests, sequences
+  std::int64_t sequences_ = 0;  // in the scheduler
   std::uint64_t steps_ = 0, order_ = 0;
 };
 

@@ -53,7 +53,8 @@ Speculation::Speculation(SpeculationOptions options, std::uint64_t seed,
 }
 
 double Speculation::uniform(const Sequence& sequence, std::uint64_t purpose) const {
-  const std::uint64_t token = combine64(sequence.request->id, static_cast<std::uint64_t>(sequence.output_tokens));
+  std::uint64_t token = combine64(sequence.request->id, static_cast<std::uint64_t>(sequence.output_tokens));
+  if (sequence.sample != 0) token = combine64(token, static_cast<std::uint64_t>(sequence.sample));
   return static_cast<double>(combine64(seed_ ^ purpose, token) >> 11) * 0x1.0p-53;
 }
 

@@ -125,6 +125,17 @@ Json headway_json(const RunSummary& s, const RunInfo& info) {
                           {"mean_acceptance_length", spec.mean_acceptance_length},
                           {"per_position", spec.per_position}};
   }
+  if (info.sharing) {
+    const SharingInfo& sharing = *info.sharing;
+    out["sharing"] = {{"requests", sharing.requests},
+                      {"sequences", sharing.sequences},
+                      {"forks", sharing.forks},
+                      {"drops", sharing.drops},
+                      {"copied_blocks", sharing.copied_blocks},
+                      {"peak_blocks", sharing.peak_blocks},
+                      {"peak_blocks_unshared", sharing.peak_blocks_unshared},
+                      {"saving", sharing.saving}};
+  }
   out["coverage"] = tagged(kCoverageTags, s.engine.coverage_share);
   out["attribution_ms"] = tagged(kPartTags, s.attribution_ms);
   out["slo_attainment"] = or_null(s.slo_attainment);

@@ -16,6 +16,15 @@ struct SpeculationInfo {
   std::vector<double> per_position;   // unconditional rate of each position
 };
 
+// Requests with several samples or beams, and what sharing their KV saved.
+struct SharingInfo {
+  std::int64_t requests = 0, sequences = 0;
+  std::int64_t forks = 0, drops = 0, copied_blocks = 0;
+  std::int64_t peak_blocks = 0;           // held, of the fullest replica
+  std::int64_t peak_blocks_unshared = 0;  // were nothing shared (prefix caching included)
+  double saving = 0;                      // mean over steps: 1 - held / unshared
+};
+
 // What a report says of a run beside its numbers. Texts that are JSON are embedded as they are.
 struct RunInfo {
   std::string backend = "headway";
@@ -40,6 +49,7 @@ struct RunInfo {
       0;  // tokens looked up in / found by the prefix caches, all replicas
   std::uint64_t prefix_hits = 0;
   std::optional<SpeculationInfo> speculation;  // unset: off
+  std::optional<SharingInfo> sharing;          // unset: no request had several sequences
   std::vector<std::pair<std::string, std::int64_t>> kv_budget_bytes;  // in order of reading
   std::string profile_json;                                           // provenance; "" = null
 };

@@ -90,6 +90,16 @@ std::string engine_section(const RunSummary& s, const RunInfo& info) {
     for (double rate : spec.per_position) rates += fmt::format(" {:.2f}", rate);
     out += value_row("Accepted at position", rates.empty() ? "-" : rates.substr(1));
   }
+  if (info.sharing) {
+    const SharingInfo& sharing = *info.sharing;
+    out += value_row("Samples or beams", fmt::format("{} of {} requests", sharing.sequences,
+                                                     sharing.requests));
+    out += value_row("Forks, drops", fmt::format("{}, {}", sharing.forks, sharing.drops));
+    out += value_row("Blocks copied on write", fmt::format("{}", sharing.copied_blocks));
+    out += value_row("KV peak, nothing shared",
+                     fmt::format("{} blocks", sharing.peak_blocks_unshared));
+    out += percent_row("KV saved by sharing, mean", sharing.saving);
+  }
   out += value_row("Preemptions", fmt::format("{}", e.preemptions));
   if (e.recomputed_tokens > 0) {
     out += value_row("Recomputed tokens", fmt::format("{}", e.recomputed_tokens));

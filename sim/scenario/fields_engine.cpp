@@ -46,6 +46,11 @@ void add_memory(FieldTable<E>& rows) {
                          1'000'000'000'000'000, "size of the KV cache; 0 = derived"));
   rows.push_back(boolean("enable_prefix_caching", &E::enable_prefix_caching,
                          "reuse the KV of prompts that begin alike"));
+  rows.push_back(boolean("share_prompt_blocks", &E::share_prompt_blocks,
+                         "vllm-v1: samples and beams of a request share its KV blocks (copied on "
+                         "write); false = each is a sequence of its own"));
+  rows.push_back(number("beam_switch_probability", &E::beam_switch_probability, 0, 1,
+                        "chance a step that a beam is dropped for a fork of another one"));
   rows.push_back(
       choice("kv_allocator", &E::kv_allocator,
              {"", "paged", "reserve-max", "reserve-exact", "reserve-pow2"},

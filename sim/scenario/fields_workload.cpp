@@ -2,6 +2,7 @@
 #include <numeric>
 
 #include "sim/scenario/fields.h"
+#include "sim/workload/trace_fields.h"
 
 namespace headway {
 namespace {
@@ -230,6 +231,10 @@ const FieldTable<WorkloadOptions>& workload_table() {
     add_trace(rows);
     rows.push_back(integer("max_concurrency", &W::max_concurrency, 0, 100'000'000,
                            "most requests in flight; 0 = open loop"));
+    rows.push_back(integer("samples", &W::samples, 0, kMaxSequences,
+                           "answers sampled for each prompt; 0 = one, or as the trace says"));
+    rows.push_back(integer("beam_width", &W::beam_width, 0, kMaxSequences,
+                           "beams that search for each answer; 0 = none, or as the trace says"));
     add_generator(rows);
     return rows;
   }();

@@ -24,6 +24,9 @@ struct EngineOptions {
   bool async_scheduling = true;           // plan step n+1 before step n's tokens are known (vllm-v1)
   bool enforce_eager = false;             // no CUDA graphs
   bool scheduler_reserve_full_isl = false;  // admit only if the whole prompt would fit (vLLM >= 2026-05)
+  bool share_prompt_blocks = true;        // samples and beams of a request share KV (vllm-v1); false = each
+                                          // is a sequence of its own, as n > 1 is in vLLM V1 itself
+  double beam_switch_probability = 0.2;   // a step: that a beam is dropped for a fork of another one
   std::string kv_allocator;               // paged | reserve-max | reserve-exact | reserve-pow2 (contiguous);
                                           // "" = the scheduler's own (static, orca: reserve-max; else paged)
   std::string preemption_mode = "recompute";  // recompute | swap (vllm-v0)

@@ -43,16 +43,18 @@ class Scheduler {
   virtual ~Scheduler() = default;
 
   // The sequence joins the waiting queue. Arrivals of one instant are added in arrival order
-  // before plan() is called.
+  // before plan() is called. A sequence with a group leads it: with it, all its members join.
   virtual void add(Sequence& sequence) = 0;
-  // The client is gone: leaves queues and KV at once. No effect on a finished sequence.
+  // The client is gone: leaves queues and KV at once. No effect on a finished sequence. Beams leave
+  // together, and so do samples whose prompt is not computed yet.
   virtual void abort(Sequence& sequence) = 0;
   // Decides the next step, takes its KV blocks and moves `computed_tokens` forward at once.
   virtual void plan(SimTime now, StepPlan& plan) = 0;
   // The step of `plan` has run: appends tokens, finishes sequences, frees KV.
   virtual void complete(const StepPlan& plan, const StepResult& result, StepUpdate& update) = 0;
 
-  virtual std::int64_t waiting() const = 0;  // waiting, preempted and swapped sequences
+  // Waiting, preempted and swapped sequences, and those whose group has yet to fork.
+  virtual std::int64_t waiting() const = 0;
   virtual std::int64_t running() const = 0;
   virtual KvUsage kv_usage() const = 0;
   // Throws InternalError when KV conservation (INV-2) does not hold. Walks everything: tests only.
@@ -76,6 +78,9 @@ struct SchedulerEntry {
   // Sets the engine's own defaults where they differ from EngineOptions' (vLLM V1's); may be null.
   void (*defaults)(EngineOptions&) = nullptr;
   bool synchronous = false;  // of the two kinds in flight, knows pipeline stages only
+  // Shares the KV of a request's samples or beams (sequence_group.h). Other engines run them as so
+  // many sequences that know nothing of each other, and a beam then never changes its parent.
+  bool forks = false;
 };
 std::span<const SchedulerEntry> scheduler_table();
 // InputError that names the nearest entry when there is none.

@@ -34,7 +34,7 @@ std::span<const SchedulerEntry> scheduler_table() {
   static const std::vector<SchedulerEntry> kRows = {
       {"vllm-v1",
        "vLLM V1 0.16.0: running first, then admit; chunked prefill, preemption by recompute",
-       make_vllm_v1, TokenBudgetRule::kAlways, true},
+       make_vllm_v1, TokenBudgetRule::kAlways, true, nullptr, false, true},
       {"vllm-v0",
        "vLLM V0 0.8.5: prefill first, else decode (or one budget in chunks); recompute or swap",
        make_vllm_v0, TokenBudgetRule::kAlways, false, defaults_of_vllm_v0},

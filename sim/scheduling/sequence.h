@@ -10,6 +10,8 @@ namespace headway {
 enum class SequenceState : std::uint8_t { kWaiting, kRunning, kPreempted, kSwapped, kFinished };
 enum class FinishReason : std::uint8_t { kNone, kStop, kLength, kAborted, kRejected };
 
+struct SequenceGroup;
+
 // A request inside one replica: its facts and its progress. Owned by the replica; changed only by
 // the scheduler that holds it. Its address is stable and its slot its own from add() until the
 // finish was reported and every outstanding plan that names it has completed: with several batches
@@ -26,6 +28,8 @@ struct Sequence {
   std::int32_t max_tokens = 0;     // output limit the engine knows
   std::int32_t output_target = 0;  // output at which the model stops by itself (<= max_tokens)
   std::int32_t priority = 0;
+  std::int32_t sample = 0;         // which of the request's samples or beams; 0 = the first or only one
+  SequenceGroup* group = nullptr;  // of those that share KV with it (sequence_group.h); null = none
 
   SequenceState state = SequenceState::kWaiting;
   FinishReason finish_reason = FinishReason::kNone;

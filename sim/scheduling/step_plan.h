@@ -20,6 +20,7 @@ struct ScheduledSequence {
   std::int32_t draft_tokens = 0;     // of them, drafts to verify
   bool samples = false;              // a token comes out of the step
   bool prefill = false;              // priced as a prefill chunk (else as decode)
+  bool forks = false;                // every member of its group samples from it (sequence_group.h)
   std::int32_t preemptions = 0;      // the sequence's count when planned: tells a stale result
 };
 
@@ -36,6 +37,8 @@ struct StepPlan {
   std::int32_t total_tokens = 0;             // sum of num_tokens
   std::int64_t swapped_in_blocks = 0;        // moved over the host link before the step
   std::int64_t swapped_out_blocks = 0;
+  std::int64_t copied_blocks = 0;            // copied within the GPU before the step (copy-on-write)
+  std::int32_t forked_sequences = 0;         // got another one's KV by reference
   SimTime wake_at = SimTime::never();        // nothing to run now, but look again at this instant
 
   bool empty() const { return scheduled.empty(); }
@@ -44,7 +47,8 @@ struct StepPlan {
     preempted.clear();
     rejected.clear();
     total_tokens = 0;
-    swapped_in_blocks = swapped_out_blocks = 0;
+    swapped_in_blocks = swapped_out_blocks = copied_blocks = 0;
+    forked_sequences = 0;
     wake_at = SimTime::never();
   }
 };
@@ -62,7 +66,9 @@ struct StepUpdate {
   };
   std::vector<Emission> emitted;      // in batch order
   std::vector<Sequence*> finished;    // in batch order; finish_reason is set, KV is freed
+  std::int32_t dropped_beams = 0;     // beams given up, each for a fork of another one
   void clear() {
+    dropped_beams = 0;
     emitted.clear();
     finished.clear();
   }

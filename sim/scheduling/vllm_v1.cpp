@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "sim/core/errors.h"
+#include "sim/core/hash.h"
 #include "sim/core/suggest.h"
 #include "sim/scheduling/policies.h"
 
@@ -39,41 +40,69 @@ VllmV1::VllmV1(const SchedulerConfig& config)
       by_priority_(config.engine.policy == "priority"),
       async_(config.engine.async_scheduling),
       reserve_full_isl_(config.engine.scheduler_reserve_full_isl),
+      beam_switch_probability_(config.engine.beam_switch_probability),
+      seed_(mix64(config.seed)),
       kv_(kv_options(config)),
       waiting_(by_priority_) {
   SIM_CHECK(max_num_seqs_ > 0 && max_step_tokens_ > 0 && max_model_len_ > 0);
 }
 
 void VllmV1::add(Sequence& sequence) {
-  sequence.state = SequenceState::kWaiting;
-  if (sequence.prompt_tokens >= max_model_len_) {
-    refused_.push_back({&sequence, "prompt of " + std::to_string(sequence.prompt_tokens) +
-                                       " tokens leaves no room for an answer within "
-                                       "max_model_len = " +
-                                       std::to_string(max_model_len_)});
-  } else if (can_never_hold(sequence.prompt_tokens)) {
-    refused_.push_back({&sequence, too_large(sequence.prompt_tokens)});
+  const std::string reason = why_never(sequence);
+  const auto join = [&](Sequence& s) {
+    s.state = SequenceState::kWaiting;
+    if (reason.empty()) {
+      kv_.open(s.slot, *s.request, s.sample);
+    } else {
+      refused_.push_back({&s, reason});
+    }
+  };
+  if (sequence.group == nullptr) {
+    join(sequence);
   } else {
-    kv_.open(sequence.slot, *sequence.request);
-    waiting_.push_arrival(&sequence);
+    groups_seen_ = true;
+    for (Sequence* member : sequence.group->members) join(*member);
   }
+  if (!reason.empty()) return;
+  waiting_.push_arrival(&sequence);
+  followers_ += followers_of(sequence);
+}
+
+std::string VllmV1::why_never(const Sequence& s) const {
+  if (s.prompt_tokens >= max_model_len_) {
+    return "prompt of " + std::to_string(s.prompt_tokens) +
+           " tokens leaves no room for an answer within max_model_len = " +
+           std::to_string(max_model_len_);
+  }
+  if (can_never_hold(s.prompt_tokens)) return too_large(s.prompt_tokens);
+  return s.group == nullptr ? "" : why_never(*s.group);
 }
 
 void VllmV1::abort(Sequence& sequence) {
   if (sequence.finished()) return;
-  const auto refused = std::erase_if(
-      refused_, [&](const Rejection& rejection) { return rejection.sequence == &sequence; });
-  if (refused > 0) {
-    sequence.state = SequenceState::kFinished;
-    sequence.finish_reason = FinishReason::kAborted;
+  SequenceGroup* group = sequence.group;
+  const auto refused = std::erase_if(refused_, [&](const Rejection& rejection) {
+    Sequence& s = *rejection.sequence;
+    if (&s != &sequence && (group == nullptr || s.group != group)) return false;
+    s.state = SequenceState::kFinished;
+    s.finish_reason = FinishReason::kAborted;
+    return true;
+  });
+  if (refused > 0) return;
+  if (group != nullptr && (group->beams || !group->forked)) {
+    abort_group(*group);
     return;
   }
+  leave_queue(sequence);
+  finish(sequence, FinishReason::kAborted);
+}
+
+void VllmV1::leave_queue(Sequence& sequence) {
   if (sequence.state == SequenceState::kRunning) {
     std::erase(running_, &sequence);
   } else {
     waiting_.remove(&sequence);
   }
-  finish(sequence, FinishReason::kAborted);
 }
 
 void VllmV1::plan(SimTime, StepPlan& plan) {
@@ -85,15 +114,23 @@ void VllmV1::plan(SimTime, StepPlan& plan) {
   }
   refused_.clear();
   budget_ = max_step_tokens_;
+  const std::int64_t copied = kv_.copied_blocks();
   plan_running(plan);
   if (plan.preempted.empty()) plan_waiting(plan);
   book_progress(plan);
+  plan.copied_blocks = kv_.copied_blocks() - copied;
 }
 
 void VllmV1::plan_running(StepPlan& plan) {
   std::size_t index = 0;
   while (index < running_.size() && budget_ > 0) {
     Sequence& sequence = *running_[index];
+    if (sequence.group != nullptr && sequence.group->beams) {
+      if (const std::int32_t held = beams_held_back(sequence); held > 0) {
+        index += static_cast<std::size_t>(held);
+        continue;
+      }
+    }
     const std::int32_t num_tokens = tokens_wanted(sequence);
     // Nothing to do for this one (it is in flight), but perhaps for a later one.
     if (num_tokens <= 0) {
@@ -133,8 +170,7 @@ VllmV1::Grant VllmV1::grant_blocks(Sequence& sequence, std::int32_t num_tokens, 
   }
   for (;;) {
     Sequence* victim = pop_victim(index, plan);
-    preempt(*victim, plan);
-    if (victim == &sequence) return Grant::kPreemptedItself;
+    if (preempt_victim(*victim, sequence, index, plan)) return Grant::kPreemptedItself;
     if (kv_.allocate(sequence.slot, demand)) return Grant::kGiven;
   }
 }
@@ -149,28 +185,49 @@ Sequence* VllmV1::pop_victim(std::size_t& index, StepPlan& plan) {
   // The engine's clock never shows two arrivals at one instant, ours does: without the admission
   // order as a tie-break, two such sequences would evict each other for ever.
   const auto worst = std::max_element(running_.begin(), running_.end(), more_urgent);
+  const bool earlier = static_cast<std::size_t>(worst - running_.begin()) < index;
   Sequence* victim = *worst;
   running_.erase(worst);
-  const auto entry = std::find_if(plan.scheduled.begin(), plan.scheduled.end(),
-                                  [&](const ScheduledSequence& s) { return s.sequence == victim; });
-  // One that had its part in this step already gives it back. (One that stood earlier without a
-  // part shifts the list all the same; like the engine, we then pass over one sequence.)
-  if (entry != plan.scheduled.end()) {
-    budget_ += entry->num_tokens;
-    plan.scheduled.erase(entry);
-    --index;
-  }
+  // One that stood earlier without a part in this step shifts the list all the same; like the
+  // engine, we then pass over one sequence. (Beams go in step, so none of them may be passed over.)
+  if (unschedule(*victim, plan) || (earlier && groups_seen_)) --index;
   return victim;
 }
 
+// One that had its part in this step already gives it back.
+bool VllmV1::unschedule(const Sequence& sequence, StepPlan& plan) {
+  const auto entry =
+      std::find_if(plan.scheduled.begin(), plan.scheduled.end(),
+                   [&](const ScheduledSequence& s) { return s.sequence == &sequence; });
+  if (entry == plan.scheduled.end()) return false;
+  budget_ += entry->num_tokens;
+  plan.scheduled.erase(entry);
+  return true;
+}
+
+// True when the victim, or its gang, is who needed the blocks.
+bool VllmV1::preempt_victim(Sequence& victim, const Sequence& needy, std::size_t& index,
+                            StepPlan& plan) {
+  if (victim.group != nullptr && victim.group->beams && victim.group->forked) {
+    return preempt_gang(victim, needy, index, plan);
+  }
+  preempt(victim, plan);
+  return &victim == &needy;
+}
+
 void VllmV1::preempt(Sequence& sequence, StepPlan& plan) {
+  seats_kept_ -= followers_of(sequence);
+  lose_kv(sequence, plan);
+  waiting_.push_preempted(&sequence);
+}
+
+void VllmV1::lose_kv(Sequence& sequence, StepPlan& plan) {
   kv_.free(sequence.slot);
   sequence.state = SequenceState::kPreempted;
   sequence.computed_tokens = 0;
   sequence.draft_tokens = 0;
   sequence.placeholders = 0;
   ++sequence.preemptions;
-  waiting_.push_preempted(&sequence);
   plan.preempted.push_back(&sequence);
 }
 
@@ -191,8 +248,7 @@ void VllmV1::schedule_running(Sequence& s, std::int32_t num_tokens, StepPlan& pl
 }
 
 void VllmV1::plan_waiting(StepPlan& plan) {
-  const auto cap = static_cast<std::size_t>(max_num_seqs_);
-  while (!waiting_.empty() && budget_ > 0 && running_.size() < cap) {
+  while (!waiting_.empty() && budget_ > 0 && seats_free(*waiting_.front())) {
     if (!admit(*waiting_.front(), plan)) break;  // nobody overtakes the head
   }
 }
@@ -229,6 +285,7 @@ bool VllmV1::admit(Sequence& s, StepPlan& plan) {
   running_.push_back(&s);
   const bool resumed = s.state == SequenceState::kPreempted;
   if (!resumed) kv_.count_query(known, hit.tokens);
+  seats_kept_ += followers_of(s);
   s.state = SequenceState::kRunning;
   s.computed_tokens = hit.tokens;
   s.cached_tokens = std::min(hit.tokens, s.prompt_tokens);
@@ -255,6 +312,7 @@ void VllmV1::book_progress(StepPlan& plan) {
       s.placeholders += 1 + entry.draft_tokens;
       s.draft_tokens = num_speculative_tokens_;
     }
+    if (s.group != nullptr && entry.samples && !s.group->forked) fork_group(entry, plan);
   }
 }
 
@@ -264,11 +322,12 @@ void VllmV1::complete(const StepPlan& plan, const StepResult& result, StepUpdate
   for (std::size_t i = 0; i < plan.scheduled.size(); ++i) {
     const ScheduledSequence& entry = plan.scheduled[i];
     Sequence& s = *entry.sequence;
+    if (entry.forks) sample_followers(entry, update);
     if (s.finished() || !entry.samples) continue;
     // Preempted while this step was in flight: its token still counts, unless (in a deep pipeline)
     // the sequence runs again and is about to sample that token anew.
     const bool stale = s.preemptions != entry.preemptions;
-    if (stale && async_ && s.state == SequenceState::kRunning) continue;
+    if (stale && samples_anew(s)) continue;
     const std::int32_t accepted = result.accepted_drafts.empty() ? 0 : result.accepted_drafts[i];
     const std::int32_t rejected = entry.draft_tokens - accepted;
     if (rejected > 0 && !stale) {
@@ -277,8 +336,18 @@ void VllmV1::complete(const StepPlan& plan, const StepResult& result, StepUpdate
       if (async_) s.placeholders -= rejected;
     }
     take_tokens(s, 1 + accepted, update);
+    if (s.group != nullptr && !stale) after_tokens(entry, update);
   }
   if (left_running_) std::erase_if(running_, [](const Sequence* s) { return s->finished(); });
+}
+
+// Whether a sequence preempted while a step with it was in flight is computing that token again.
+// Beams must stay in step, so their leader speaks for them.
+bool VllmV1::samples_anew(const Sequence& s) const {
+  if (s.group != nullptr && s.group->beams) {
+    return s.group->leader().state == SequenceState::kRunning;
+  }
+  return async_ && s.state == SequenceState::kRunning;
 }
 
 // Appends the sampled tokens up to the one that ends the answer.
@@ -296,6 +365,8 @@ void VllmV1::take_tokens(Sequence& s, std::int32_t sampled, StepUpdate& update) 
   const bool stopped = s.output_tokens == s.output_target && s.output_target < s.max_tokens;
   if (s.state == SequenceState::kRunning) {
     left_running_ = true;
+  } else if (s.sample != 0 && s.group != nullptr && !s.group->forked) {
+    --followers_;  // a beam whose last token came after the preemption
   } else {
     waiting_.remove(&s);
   }
@@ -312,9 +383,16 @@ void VllmV1::finish(Sequence& sequence, FinishReason reason) {
 }
 
 // REQUIRES: the sequence has left the queues.
-void VllmV1::reject(Sequence& sequence, std::string reason, StepPlan& plan) {
+void VllmV1::reject(Sequence& sequence, const std::string& reason, StepPlan& plan) {
+  if (followers_of(sequence) > 0) {
+    if (sequence.state == SequenceState::kRunning) seats_kept_ -= followers_of(sequence);
+    for (Sequence* member : sequence.group->members) {
+      if (member != &sequence && !member->finished()) plan.rejected.push_back({member, reason});
+    }
+    finish_followers(sequence, FinishReason::kRejected);
+  }
   finish(sequence, FinishReason::kRejected);
-  plan.rejected.push_back({&sequence, std::move(reason)});
+  plan.rejected.push_back({&sequence, reason});
 }
 
 bool VllmV1::can_never_hold(std::int32_t tokens) const {

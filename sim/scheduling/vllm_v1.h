@@ -6,6 +6,7 @@
 
 #include "sim/kv/paged_kv.h"
 #include "sim/scheduling/scheduler.h"
+#include "sim/scheduling/sequence_group.h"
 #include "sim/scheduling/waiting_queue.h"
 
 namespace headway {
@@ -25,6 +26,19 @@ namespace headway {
 // itself; otherwise the replica sets Sequence::draft_tokens after complete() (for a sequence that
 // takes_drafts()).
 //
+// Several samples or beams of one prompt (sequence_group.h) are vLLM V0's and the paper's way of
+// doing it, on V1's schedule: V1 itself runs n samples as n requests that only its prefix cache can
+// join (EngineOptions::share_prompt_blocks = false). The rules, in vllm_v1_groups.cpp:
+//  - a group enters when there is a seat for each member; until it forks, only the leader runs;
+//  - samples, once forked, are sequences like any other: preempted and recomputed one by one;
+//  - beams go in step. They are scheduled all or none and never ahead of a result, since the choice
+//    of the next ones needs every candidate; they are preempted together (the paper's gang, 4.5)
+//    and come back as they began: the leader computes its tokens again and the others are forked
+//    from it, which forgets by how much their answers had differed;
+//  - which beams go on is drawn, not searched: after every step each beam is, with probability
+//    beam_switch_probability, given up for a fork of one that stays, drawn uniformly. The draw
+//    depends on (seed, request, position, beam) alone.
+//
 // Where vLLM refuses to start or would wait for ever (a sequence larger than the whole cache or,
 // without chunked prefill, than a step), the sequence is rejected with the reason (INV-6).
 class VllmV1 : public Scheduler {
@@ -37,7 +51,7 @@ class VllmV1 : public Scheduler {
   void complete(const StepPlan& plan, const StepResult& result, StepUpdate& update) override;
 
   std::int64_t waiting() const override {
-    return static_cast<std::int64_t>(waiting_.size() + refused_.size());
+    return static_cast<std::int64_t>(waiting_.size() + refused_.size()) + followers_;
   }
   std::int64_t running() const override { return static_cast<std::int64_t>(running_.size()); }
   KvUsage kv_usage() const override { return kv_.usage(); }
@@ -56,18 +70,38 @@ class VllmV1 : public Scheduler {
   Grant grant_blocks(Sequence& sequence, std::int32_t num_tokens, std::size_t& index,
                      StepPlan& plan);
   Sequence* pop_victim(std::size_t& index, StepPlan& plan);
+  bool preempt_victim(Sequence& victim, const Sequence& needy, std::size_t& index, StepPlan& plan);
   void preempt(Sequence& sequence, StepPlan& plan);
+  void lose_kv(Sequence& sequence, StepPlan& plan);
+  bool unschedule(const Sequence& sequence, StepPlan& plan);
   void schedule_running(Sequence& sequence, std::int32_t num_tokens, StepPlan& plan);
 
   void plan_waiting(StepPlan& plan);
   bool admit(Sequence& sequence, StepPlan& plan);
   void book_progress(StepPlan& plan);
 
+  bool samples_anew(const Sequence& sequence) const;
   void take_tokens(Sequence& sequence, std::int32_t sampled, StepUpdate& update);
+  void leave_queue(Sequence& sequence);
   void finish(Sequence& sequence, FinishReason reason);
-  void reject(Sequence& sequence, std::string reason, StepPlan& plan);
+  void reject(Sequence& sequence, const std::string& reason, StepPlan& plan);
+  std::string why_never(const Sequence& sequence) const;  // "" = it can run
   bool can_never_hold(std::int32_t tokens) const;
   std::string too_large(std::int32_t tokens) const;
+
+  // Groups (vllm_v1_groups.cpp).
+  static std::int32_t followers_of(const Sequence& sequence);  // that stand behind it, unforked
+  bool seats_free(const Sequence& sequence) const;
+  std::string why_never(const SequenceGroup& group) const;
+  void fork_group(ScheduledSequence& entry, StepPlan& plan);
+  std::int32_t beams_held_back(const Sequence& sequence) const;
+  bool preempt_gang(const Sequence& victim, const Sequence& needy, std::size_t& index,
+                    StepPlan& plan);
+  void sample_followers(const ScheduledSequence& entry, StepUpdate& update);
+  void after_tokens(const ScheduledSequence& entry, StepUpdate& update);
+  void choose_beams(SequenceGroup& group, StepUpdate& update);
+  void finish_followers(Sequence& leader, FinishReason reason);
+  void abort_group(SequenceGroup& group);
 
   // Settings.
   std::int32_t max_num_seqs_;
@@ -80,12 +114,18 @@ class VllmV1 : public Scheduler {
   bool by_priority_;
   bool async_;
   bool reserve_full_isl_;
+  double beam_switch_probability_;
+  std::uint64_t seed_;
 
   PagedKv kv_;
   WaitingQueue waiting_;
   std::vector<Sequence*> running_;  // in order of admission
   std::vector<Rejection> refused_;  // at the door; reported by the next plan
   std::int32_t budget_ = 0;         // tokens left in the step being planned
+  bool groups_seen_ = false;        // else nothing here ever forks
+  std::int64_t followers_ = 0;      // members whose group has yet to fork
+  std::int64_t seats_kept_ = 0;     // for those of them whose leader runs
+  std::vector<Sequence*> staying_;  // beams that go on; a buffer
   bool left_running_ = false;       // complete() finished someone: running_ must be compacted
 };
 

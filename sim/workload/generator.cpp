@@ -1,5 +1,6 @@
 #include "sim/workload/generator.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -157,6 +158,26 @@ class Conversations final : public RequestSource {
   std::int64_t fresh_ = 0;    // tokens the next turn adds
 };
 
+// Every request with as many samples or beams as the workload says, whatever its source says.
+class WithSequences final : public RequestSource {
+ public:
+  WithSequences(std::unique_ptr<RequestSource> source, const WorkloadOptions& o)
+      : source_(std::move(source)), samples_(o.samples), beam_width_(o.beam_width) {}
+
+  std::optional<Request> next() override {
+    std::optional<Request> r = source_->next();
+    if (!r) return r;
+    r->samples = std::max(samples_, 1);
+    r->beam_width = beam_width_;
+    return r;
+  }
+  std::int64_t size_hint() const override { return source_->size_hint(); }
+
+ private:
+  std::unique_ptr<RequestSource> source_;
+  std::int32_t samples_, beam_width_;
+};
+
 void check_sessions(const SessionOptions& s) {
   if (!(s.think_time_s >= 0 && s.think_time_s < 1e9)) {
     fail("sessions.think_time_s", std::to_string(s.think_time_s), "0 or more seconds");
@@ -186,8 +207,12 @@ std::unique_ptr<RequestSource> open_workload(const WorkloadOptions& options,
   if (options.max_concurrency < 0) {
     fail("max_concurrency", std::to_string(options.max_concurrency), "0 (no limit) or more");
   }
-  if (options.generated()) return open_generator(options, base_folder, seed);
-  return open_trace(find_trace(options.trace, base_folder), options, notes);
+  check_sequences(options.samples, options.beam_width, "", "workload.beam_width");
+  std::unique_ptr<RequestSource> source =
+      options.generated() ? open_generator(options, base_folder, seed)
+                          : open_trace(find_trace(options.trace, base_folder), options, notes);
+  if (options.samples == 0 && options.beam_width == 0) return source;
+  return std::make_unique<WithSequences>(std::move(source), options);
 }
 
 }  // namespace headway

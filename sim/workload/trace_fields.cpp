@@ -265,6 +265,14 @@ void set_field(TraceRow& row, TraceField field, std::string_view text, const Fie
     case TraceField::kPrefixTokens:
       r.prefix_tokens = tokens(text, 0, place);
       return;
+    case TraceField::kSamples:
+      r.samples = static_cast<std::int32_t>(
+          whole(text, 1, kMaxSequences, "a whole number of samples", place));
+      return;
+    case TraceField::kBeamWidth:
+      r.beam_width = static_cast<std::int32_t>(
+          whole(text, 0, kMaxSequences, "a whole number of beams", place));
+      return;
     case TraceField::kAcceptanceRate:
       r.acceptance_rate = rate(text, place);
       return;
@@ -311,10 +319,20 @@ void set_ids(TraceRow& row, TraceField field, std::string_view text, std::int32_
   }
 }
 
+void check_sequences(std::int32_t samples, std::int32_t beam_width, const std::string& file,
+                     const std::string& place) {
+  if (samples <= 1 || beam_width <= 1) return;
+  throw InputError({file, place,
+                    std::to_string(samples) + " samples of a search of " +
+                        std::to_string(beam_width) + " beams",
+                    "samples or a beam_width, not both"});
+}
+
 void check_row(TraceRow& row, const FieldPlace& place) {
   const Request& r = row.request;
   if (r.output_tokens == 0) row.failed = true;
   if (row.failed) return;
+  check_sequences(r.samples, r.beam_width, place.path, place.text());
   if (r.prompt_tokens < 1) bad_field(place, "0 prompt tokens", "at least 1");
   if (r.prefix_tokens > r.prompt_tokens) {
     bad_field(place, std::to_string(r.prefix_tokens) + " prefix tokens",

@@ -26,6 +26,8 @@ enum class TraceField : std::uint8_t {
   kPrefixGroup,
   kPrefixTokens,
   kAcceptanceRate,
+  kSamples,
+  kBeamWidth,
   kHashIds,     // ids of blocks of the format's (or the user's) size
   kBlockIds16,  // ids of blocks of 16 tokens
   kTokenIds,    // ids of single prompt tokens
@@ -34,6 +36,13 @@ enum class TraceField : std::uint8_t {
 
 // Larger than any context in use; what is above is a fault of the log.
 inline constexpr std::int64_t kMaxRowTokens = std::int64_t{1} << 24;
+
+// Of one request. More would be a fault of the log.
+inline constexpr std::int64_t kMaxSequences = 1024;
+
+// InputError for parallel samples of a beam search: an engine does one or the other.
+void check_sequences(std::int32_t samples, std::int32_t beam_width, const std::string& file,
+                     const std::string& place);
 
 // One row of a log. `request.arrival` is on the log's own clock.
 struct TraceRow {

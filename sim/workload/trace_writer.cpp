@@ -18,6 +18,8 @@ enum Column : std::uint32_t {
   kThinkTime,
   kMaxTokens,
   kAcceptance,
+  kSamples,
+  kBeamWidth,
   kHash,
   kBlock16,
   kColumns
@@ -82,6 +84,12 @@ void append_csv_column(const Request& r, Column column, std::string& line) {
     case kAcceptance:
       if (r.acceptance_rate >= 0) append_number(line, r.acceptance_rate);
       return;
+    case kSamples:
+      append_number(line, r.samples);
+      return;
+    case kBeamWidth:
+      append_number(line, r.beam_width);
+      return;
     case kHash:
       if (r.content_granularity != kBlock16Tokens) append_ids(line, r.content_ids, ' ');
       return;
@@ -133,6 +141,8 @@ void TraceWriter::add_columns_used(const Request& r, std::uint32_t& used) {
   need(r.think_time != SimTime(), kThinkTime);
   need(r.max_tokens != 0, kMaxTokens);
   need(r.acceptance_rate >= 0, kAcceptance);
+  need(r.samples > 1, kSamples);
+  need(r.beam_width > 1, kBeamWidth);
   need(!r.content_ids.empty() && r.content_granularity != kBlock16Tokens, kHash);
   need(!r.content_ids.empty() && r.content_granularity == kBlock16Tokens, kBlock16);
 }
@@ -173,6 +183,8 @@ void TraceWriter::append_mooncake(const Request& r, std::string& line) {
   if (r.tenant != 0) append_key(line, "tenant", r.tenant);
   if (r.max_tokens != 0) append_key(line, "max_tokens", r.max_tokens);
   if (r.acceptance_rate >= 0) append_key(line, "acceptance_rate", r.acceptance_rate);
+  if (r.samples > 1) append_key(line, "samples", r.samples);
+  if (r.beam_width > 1) append_key(line, "beam_width", r.beam_width);
   if (r.prefix_group >= 0) append_key(line, "prefix_group", r.prefix_group);
   if (r.prefix_tokens != 0) append_key(line, "prefix_tokens", r.prefix_tokens);
   if (!r.content_ids.empty()) {

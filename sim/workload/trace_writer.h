@@ -17,8 +17,8 @@ class TraceWriter {
  public:
   // Optional columns, in the order they are written.
   static constexpr const char* kOptional[] = {
-      "session_id",   "priority",   "prefix_group",    "prefix_tokens", "tenant",
-      "think_time_s", "max_tokens", "acceptance_rate", "hash_ids",      "block_ids16"};
+      "session_id", "priority",        "prefix_group", "prefix_tokens", "tenant",   "think_time_s",
+      "max_tokens", "acceptance_rate", "samples",      "beam_width",    "hash_ids", "block_ids16"};
 
   // Which of kOptional a request needs to come back as it is, added to `used` (a bit each).
   static void add_columns_used(const Request& request, std::uint32_t& used);

@@ -39,6 +39,8 @@ struct WorkloadOptions {
   std::string failed_rows = "skip";    // skip | error
   // Both
   std::int32_t max_concurrency = 0;    // at most that many in flight; 0 = open loop
+  std::int32_t samples = 0;            // parallel samples a request; 0 = 1, or what the trace says
+  std::int32_t beam_width = 0;         // beams a request; 0 = none, or what the trace says
   // Generator
   std::int64_t num_prompts = 0;
   double request_rate = 0;             // per second; infinity = all at once

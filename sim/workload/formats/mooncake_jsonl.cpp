@@ -19,6 +19,8 @@ constexpr JsonKey kKeys[] = {
     {"tenant", TraceField::kTenant, false},
     {"max_tokens", TraceField::kMaxTokens, false},
     {"acceptance_rate", TraceField::kAcceptanceRate, false},
+    {"samples", TraceField::kSamples, false},
+    {"beam_width", TraceField::kBeamWidth, false},
     {"prefix_group", TraceField::kPrefixGroup, false},
     {"prefix_tokens", TraceField::kPrefixTokens, false},
 };

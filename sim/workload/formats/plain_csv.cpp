@@ -18,6 +18,8 @@ constexpr CsvColumn kColumns[] = {
     {"think_time_s", TraceField::kThinkTimeS, false},
     {"max_tokens", TraceField::kMaxTokens, false},
     {"acceptance_rate", TraceField::kAcceptanceRate, false},
+    {"samples", TraceField::kSamples, false},
+    {"beam_width", TraceField::kBeamWidth, false},
     {"hash_ids", TraceField::kHashIds, false},
     {"block_ids16", TraceField::kBlockIds16, false},
 };
