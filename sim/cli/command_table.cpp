@@ -5,7 +5,7 @@
 namespace headway {
 
 std::span<const CommandRow> command_table() {
-  static constexpr std::array<CommandRow, 9> kRows{{
+  static constexpr std::array<CommandRow, 10> kRows{{
       {"run", "Simulate one scenario and report its latencies, throughput and goodput",
        make_run_command},
       {"compare", "Vary keys of a scenario on the same requests and print one table",
@@ -14,6 +14,8 @@ std::span<const CommandRow> command_table() {
       {"import", "Turn published measurements into profiles", make_import_command},
       {"trace inspect", "Say what a trace is like, without running it", make_trace_inspect_command},
       {"trace convert", "Write a trace in Headway's own form", make_trace_convert_command},
+      {"trace synth", "Write a synthetic week of a cloud's traffic, any number of requests",
+       make_trace_synth_command},
       {"list", "List what there is to choose from", make_list_command},
       {"version", "Print the version and how this program was built", make_version_command},
       {"help", "Explain a command, or every key of a scenario (help scenario)", make_help_command},

@@ -13,6 +13,7 @@ std::unique_ptr<Command> make_demo_command();
 std::unique_ptr<Command> make_import_command();
 std::unique_ptr<Command> make_trace_inspect_command();
 std::unique_ptr<Command> make_trace_convert_command();
+std::unique_ptr<Command> make_trace_synth_command();
 std::unique_ptr<Command> make_list_command();
 std::unique_ptr<Command> make_version_command();
 std::unique_ptr<Command> make_help_command();

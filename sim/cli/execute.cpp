@@ -77,9 +77,9 @@ Execution execute(const Scenario& scenario, std::span<Observer* const> extra, bo
   RunMetrics metrics({slo_limits(scenario), false});
   FailureCounter failures;
   ProgressLine progress(stderr, show_progress,
-                        w.generated() ? w.num_prompts
-                        : w.limit > 0 ? w.limit
-                                      : -1);
+                        w.limit > 0         ? w.limit
+                        : w.num_prompts > 0 ? w.num_prompts
+                                            : -1);
   std::vector<Observer*> observers = {&metrics, &failures, &progress};
   observers.insert(observers.end(), extra.begin(), extra.end());
 

@@ -94,4 +94,14 @@ int trace_convert(const WorkloadOptions& options, const std::string& path, const
   return 0;
 }
 
+int trace_synth(const WorkloadOptions& options, std::uint64_t seed, const std::string& path,
+                const std::string& to, std::FILE* talk) {
+  const std::int64_t rows = write_synth(options, seed, path, to);
+  if (talk != nullptr) {
+    fmt::print(talk, "{}: {} requests over {:g} days, a model of a week (Friday to Thursday)\n",
+               path, rows, options.days / options.rate_scale);
+  }
+  return 0;
+}
+
 }  // namespace headway

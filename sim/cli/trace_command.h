@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <cstdio>
 #include <string>
 
@@ -16,5 +17,9 @@ int trace_inspect(const WorkloadOptions& options, bool json, std::FILE* out);
 // "csv" or in "mooncake" form ("" = by the name of `path`). Notes go to `talk` unless it is null.
 int trace_convert(const WorkloadOptions& options, const std::string& path, const std::string& to,
                   std::FILE* talk);
+
+// headway trace synth: writes the synthetic trace that the options describe, as trace_convert does.
+int trace_synth(const WorkloadOptions& options, std::uint64_t seed, const std::string& path,
+                const std::string& to, std::FILE* talk);
 
 }  // namespace headway

@@ -4,6 +4,7 @@
 #include "sim/cli/commands.h"
 #include "sim/cli/trace_command.h"
 #include "sim/core/errors.h"
+#include "sim/workload/synth.h"
 
 namespace headway {
 namespace {
@@ -71,6 +72,41 @@ class TraceConvertCommand final : public Command {
   bool quiet_ = false;
 };
 
+class TraceSynthCommand final : public Command {
+ public:
+  void declare(Arguments& arguments) override {
+    arguments.text("-o,--output", "FILE", output_, "Where to; .gz is compressed, - is stdout");
+    arguments.number("--requests", "N", requests_, 1, "Exactly so many (default: 44 million a week)");
+    arguments.real("--days", "D", days_, "Days from a Friday's midnight on (default 7)");
+    arguments.number("--seed", "N", seed_, 0, "Of the random streams (default 0)");
+    arguments.real("--rate-scale", "X", rate_scale_, "Arrivals X times as fast");
+    arguments.flag("-q,--quiet", quiet_, "No word on stderr");
+    arguments.text("--to", "FORM", to_, "csv or mooncake (default: by the name of FILE)");
+  }
+  int run() override {
+    if (output_.empty()) {
+      throw InputError({"command line", "headway trace synth", "no -o", "-o FILE"});
+    }
+    WorkloadOptions options;
+    options.synth = "azure-week";
+    options.days = days_.value_or(options.days);
+    if (!(options.days > 0 && options.days <= 3660)) {
+      throw InputError({"command line", "--days", std::to_string(options.days),
+                        "above 0 and at most 3660"});
+    }
+    options.rate_scale = rate_scale_.value_or(1);
+    options.num_prompts = requests_.value_or(default_synth_requests(options.days));
+    return trace_synth(options, static_cast<std::uint64_t>(seed_.value_or(0)), output_, to_,
+                       quiet_ ? nullptr : stderr);
+  }
+
+ private:
+  std::string output_, to_;
+  std::optional<std::int64_t> requests_, seed_;
+  std::optional<double> days_, rate_scale_;
+  bool quiet_ = false;
+};
+
 }  // namespace
 
 std::unique_ptr<Command> make_trace_inspect_command() {
@@ -78,6 +114,9 @@ std::unique_ptr<Command> make_trace_inspect_command() {
 }
 std::unique_ptr<Command> make_trace_convert_command() {
   return std::make_unique<TraceConvertCommand>();
+}
+std::unique_ptr<Command> make_trace_synth_command() {
+  return std::make_unique<TraceSynthCommand>();
 }
 
 }  // namespace headway

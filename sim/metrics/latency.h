@@ -1,31 +1,49 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <deque>
+#include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "sim/metrics/observer.h"
 #include "sim/metrics/statistics.h"
+#include "sim/metrics/value_sketch.h"
 
 namespace headway {
 
 enum class LatencyMetric : std::uint8_t { kTtft, kTpot, kItl, kE2el };
 
-// Exact latencies, as vLLM's serving benchmark defines them: TTFT and E2EL from arrival (when the
+// Latencies, as vLLM's serving benchmark defines them: TTFT and E2EL from arrival (when the
 // client sent the request, after any concurrency limit let it go), TPOT per request of two or more
 // tokens, ITL pooled over all requests. Failed requests are counted, not measured.
 //
-// Memory: 24 bytes a finished request, 16 bytes a distinct gap.
+// Exact up to `exact_requests` finished requests. With one more, all values so far are poured into
+// sketches (ValueSketch), and from then on percentiles are within 0.1 % (0.05 % and, for TPOT, half
+// a picosecond); mean and std stay exact, TPOT's as rounded to the picosecond. ITL goes over earlier
+// where its gaps take more than kMostGapRuns distinct values.
+//
+// Memory: 24 bytes a finished request and 16 bytes a distinct gap while exact (at most 240 MB and
+// 64 MB), then some 256 KiB a metric.
 class LatencyMetrics final : public Observer {
  public:
+  static constexpr std::int64_t kExactRequests = 10'000'000;
+  static constexpr std::size_t kMostGapRuns = std::size_t{1} << 21;
+
+  explicit LatencyMetrics(std::int64_t exact_requests = kExactRequests,
+                          std::size_t most_gap_runs = kMostGapRuns)
+      : exact_requests_(exact_requests), most_gap_runs_(most_gap_runs) {}
+
   void on_arrival(std::uint64_t request, SimTime now) override;
   void on_token_gaps(SimTime gap, std::int64_t count, SimTime now) override;
   // INV-3: arrival <= scheduled <= first token <= finish, and the parts sum to E2EL.
   void on_finish(const RequestRecord& request) override;
 
   std::int64_t arrived() const { return arrived_; }
-  std::int64_t completed() const { return static_cast<std::int64_t>(ttft_ns_.size()); }
+  std::int64_t completed() const { return completed_; }
   std::int64_t failed() const { return failed_; }
   std::int64_t input_tokens() const { return input_tokens_; }  // of completed requests
   std::int64_t output_tokens() const { return output_tokens_; }
@@ -33,6 +51,7 @@ class LatencyMetrics final : public Observer {
   SimTime first_arrival() const { return first_arrival_; }
   SimTime last_arrival() const { return last_arrival_; }
   SimTime last_finish() const { return last_finish_; }  // of completed requests
+  bool exact(LatencyMetric metric) const;               // its percentiles; else by a sketch
   double mean_held_ms() const;
   std::array<double, kLatencyParts> mean_split_ms() const;  // sums to the mean E2EL
 
@@ -43,14 +62,29 @@ class LatencyMetrics final : public Observer {
   std::vector<std::pair<double, double>> cdf_ms(LatencyMetric metric, int points) const;
 
  private:
-  std::vector<ValueRun> sorted_runs(LatencyMetric metric) const;
+  struct Sketches {
+    ValueSketch ttft_ns, e2el_ns, tpot_ps;
+  };
 
-  std::vector<std::int64_t> ttft_ns_, e2el_ns_;
-  std::vector<double> tpot_ms_;
+  void pour_requests();
+  void pour_gaps();
+  void add_to_sketches(std::int64_t ttft_ns, std::int64_t e2el_ns, std::optional<double> tpot_ms);
+  const ValueSketch* sketch_of(LatencyMetric metric) const;  // null while exact
+  std::vector<ValueRun> sorted_runs(LatencyMetric metric) const;
+  std::vector<double> sorted_tpot() const;
+  std::vector<double> percentiles_ms(LatencyMetric metric, std::span<const double> qs) const;
+
+  std::int64_t exact_requests_;
+  std::size_t most_gap_runs_;
+  std::deque<std::int64_t> ttft_ns_, e2el_ns_;  // deques: growing copies nothing
+  std::deque<double> tpot_ms_;
   std::vector<ValueRun> gaps_;
   std::size_t compact_at_ = std::size_t{1} << 16;  // runs; doubles with what is left distinct
+  std::optional<Sketches> sketches_;
+  std::optional<ValueSketch> gap_sketch_;
   std::array<std::int64_t, kLatencyParts> split_ns_{};
-  std::int64_t arrived_ = 0, failed_ = 0, input_tokens_ = 0, output_tokens_ = 0, cached_tokens_ = 0;
+  std::int64_t arrived_ = 0, completed_ = 0, failed_ = 0;
+  std::int64_t input_tokens_ = 0, output_tokens_ = 0, cached_tokens_ = 0;
   std::int64_t held_ns_ = 0;
   SimTime first_arrival_, last_arrival_, last_finish_;
 };

@@ -71,6 +71,8 @@ RunSummary RunMetrics::result() const {
   s.tpot_ms = latency_.distribution_ms(LatencyMetric::kTpot);
   s.itl_ms = latency_.distribution_ms(LatencyMetric::kItl);
   s.e2el_ms = latency_.distribution_ms(LatencyMetric::kE2el);
+  s.exact_percentiles = latency_.exact(LatencyMetric::kE2el);
+  s.exact_itl = latency_.exact(LatencyMetric::kItl);
   s.attribution_ms = latency_.mean_split_ms();
   s.mean_held_ms = latency_.mean_held_ms();
   s.slo = slo_.limits();

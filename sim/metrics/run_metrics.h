@@ -17,8 +17,8 @@ struct MetricsOptions {
       false;  // every RequestRecord, in order of finish: sizeof(RequestRecord) = 176 bytes each
 };
 
-// All the numbers of a run in one observer. Memory: 24 bytes a finished request, 16 bytes a
-// distinct gap between tokens, about 100 bytes a busy second, 4 KiB.
+// All the numbers of a run in one observer. Memory: that of LatencyMetrics (bounded, some 300 MB at
+// most), 16 bytes a simulated second, 4 KiB.
 class RunMetrics final : public Observer {
  public:
   explicit RunMetrics(MetricsOptions options = {});

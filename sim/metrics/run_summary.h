@@ -31,6 +31,9 @@ struct RunSummary {
   std::int64_t max_concurrent_requests = 0;  // most requests that touched such a bucket
 
   Distribution ttft_ms, tpot_ms, itl_ms, e2el_ms;
+  // Whether their percentiles are exact, or within 0.1 % (LatencyMetrics): of TTFT, TPOT and E2EL
+  // together, and of ITL.
+  bool exact_percentiles = true, exact_itl = true;
   std::array<double, kLatencyParts> attribution_ms{};  // means; they sum to e2el_ms.mean
   double mean_held_ms = 0;  // waited for a concurrency limit before being sent
 

@@ -94,13 +94,9 @@ void SecondPeaks::on_arrival(std::uint64_t /*request*/, SimTime now) {
 }
 
 void SecondPeaks::on_tokens(std::int64_t count, SimTime now) {
-  const std::int64_t second = second_of(now);
-  if (current_tokens_ == nullptr || second != current_second_) {
-    current_second_ = second;
-    current_tokens_ = &tokens_[second];  // map nodes stay where they are
-  }
-  *current_tokens_ += count;
-  max_tokens_ = std::max(max_tokens_, *current_tokens_);
+  std::int64_t& tokens = tokens_[second_of(now)];
+  tokens += count;
+  max_tokens_ = std::max(max_tokens_, tokens);
 }
 
 void SecondPeaks::on_finish(const RequestRecord& r) {
@@ -111,7 +107,7 @@ void SecondPeaks::on_finish(const RequestRecord& r) {
 
 std::int64_t SecondPeaks::max_concurrent_requests() const {
   std::int64_t now = 0, most = 0;
-  for (const auto& [second, change] : change_) most = std::max(most, now += change);
+  change_.each([&](std::int64_t change) { most = std::max(most, now += change); });
   return most;
 }
 

@@ -103,6 +103,12 @@ Json verdict_json(const Verdict& v) {
           {"recomputed_share", v.recomputed_share}};
 }
 
+// How the percentiles of the summary came about.
+const char* percentiles_text(const RunSummary& s) {
+  if (!s.exact_percentiles) return "sketch (0.1 %)";
+  return s.exact_itl ? "exact" : "exact, of ITL by sketch (0.1 %)";
+}
+
 Json headway_json(const RunSummary& s, const RunInfo& info) {
   Json out = Json::object();
   out["schema_version"] = kResultSchemaVersion;
@@ -136,6 +142,7 @@ Json headway_json(const RunSummary& s, const RunInfo& info) {
                       {"peak_blocks_unshared", sharing.peak_blocks_unshared},
                       {"saving", sharing.saving}};
   }
+  out["percentiles"] = percentiles_text(s);
   out["coverage"] = tagged(kCoverageTags, s.engine.coverage_share);
   out["attribution_ms"] = tagged(kPartTags, s.attribution_ms);
   out["slo_attainment"] = or_null(s.slo_attainment);

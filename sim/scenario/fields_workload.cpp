@@ -2,6 +2,7 @@
 #include <numeric>
 
 #include "sim/scenario/fields.h"
+#include "sim/workload/synth.h"
 #include "sim/workload/trace_fields.h"
 
 namespace headway {
@@ -11,7 +12,9 @@ using L = LengthOptions;
 using W = WorkloadOptions;
 
 constexpr double kMaxLength = 10'000'000;
-constexpr const char* kTrace = "trace";  // groups of workload keys
+// Kinds of workload; a key's group names those that it belongs to.
+constexpr const char* kTrace = "trace";
+constexpr const char* kSynth = "synth";
 constexpr const char* kGenerator = "generator";
 
 const std::vector<std::string> kDistributions = {"fixed",     "uniform", "normal",
@@ -182,10 +185,10 @@ void add_trace(FieldTable<W>& rows) {
   rows.push_back(in_group(kTrace, text("trace", &W::trace, "a trace's path or catalogue name")));
   rows.push_back(
       in_group(kTrace, text("format", &W::format, "auto, or a row of `headway list formats`")));
-  rows.push_back(in_group(kTrace, number("rate_scale", &W::rate_scale, kAboveZero, 1e9,
+  rows.push_back(in_group("trace synth", number("rate_scale", &W::rate_scale, kAboveZero, 1e9,
                                          "arrivals this many times as fast")));
   rows.push_back(in_group(
-      kTrace, integer("limit", &W::limit, 0, 1'000'000'000'000, "requests to take; 0 = all")));
+      "trace synth", integer("limit", &W::limit, 0, 1'000'000'000'000, "requests to take; 0 = all")));
   rows.push_back(
       in_group(kTrace, number("offset", &W::offset_s, 0, 1e12, "seconds of the trace to skip")));
   rows.push_back(in_group(kTrace, integer("hash_block_size", &W::hash_block_size, 0, 1'000'000,
@@ -194,9 +197,18 @@ void add_trace(FieldTable<W>& rows) {
                                          "what to do with requests that failed in the log")));
 }
 
+void add_synth(FieldTable<W>& rows) {
+  rows.push_back(in_group(kSynth, choice("synth", &W::synth, {"azure-week"},
+                                         "a synthetic trace: a model of a cloud's week")));
+  rows.push_back(in_group(kSynth, number("days", &W::days, kAboveZero, 3660,
+                                         "days that num_prompts arrivals span")));
+}
+
 void add_generator(FieldTable<W>& rows) {
-  rows.push_back(in_group(kGenerator, integer("num_prompts", &W::num_prompts, 1, 1'000'000'000,
-                                              "requests to generate")));
+  rows.push_back(in_group("synth generator",
+                          integer("num_prompts", &W::num_prompts, 1, 1'000'000'000,
+                                  "requests to generate (azure-week: 44 million a week unless "
+                                  "given)")));
   rows.push_back(in_group(kGenerator, number("request_rate", &W::request_rate, kAboveZero,
                                              kInfinity, "per second; \"inf\" = all at once")));
   rows.push_back(
@@ -210,16 +222,28 @@ void add_generator(FieldTable<W>& rows) {
   rows.push_back(sessions_field());
 }
 
-// A workload is a trace or a generator; keys of the other kind would be silently ignored.
-void check_kind(const Value& value, bool traced) {
+std::string kind_of(const W& options) {
+  if (!options.trace.empty()) return kTrace;
+  return options.synth.empty() ? kGenerator : kSynth;
+}
+
+// A workload is of one kind; keys of another would be silently ignored.
+void check_kind(const Value& value, const std::string& kind) {
   for (const FieldRow<W>& field : workload_table()) {
-    if (!value.has(field.name) || field.group.empty()) continue;
-    if ((field.group == kTrace) == traced) continue;
+    if (!value.has(field.name) || belongs(field.group, kind)) continue;
     if (field.name == "sessions" && value.json().at("sessions").is_null()) continue;
-    value.member(field.name)
-        .fail(traced ? "a generator's key beside a trace" : "a trace's key without a trace",
-              traced ? "either \"trace\" or a generator's keys (num_prompts, request_rate ...)"
-                     : "\"trace\": a path or catalogue name, or a generator's keys only");
+    const Value member = value.member(field.name);
+    if (kind == kTrace) {
+      member.fail(field.group == kSynth ? "a synthetic trace's key beside a trace"
+                                        : "a generator's key beside a trace",
+                  "either \"trace\" or a generator's keys (num_prompts, request_rate ...)");
+    }
+    if (kind == kSynth) {
+      member.fail("a key that does not go with \"synth\"",
+                  "num_prompts, days, rate_scale, limit or max_concurrency beside it");
+    }
+    member.fail("a trace's key without a trace",
+                "\"trace\": a path or catalogue name, or a generator's keys only");
   }
 }
 
@@ -229,6 +253,7 @@ const FieldTable<WorkloadOptions>& workload_table() {
   static const FieldTable<W> table = [] {
     FieldTable<W> rows;
     add_trace(rows);
+    add_synth(rows);
     rows.push_back(integer("max_concurrency", &W::max_concurrency, 0, 100'000'000,
                            "most requests in flight; 0 = open loop"));
     rows.push_back(integer("samples", &W::samples, 0, kMaxSequences,
@@ -244,20 +269,27 @@ const FieldTable<WorkloadOptions>& workload_table() {
 void read_workload(const Value& value, WorkloadOptions& out) {
   value.require_object();
   const bool traced = value.has("trace");
-  out = traced ? W{} : generator_defaults(W{});
+  const bool synthetic = !traced && value.has("synth");
+  out = traced || synthetic ? W{} : generator_defaults(W{});
   read_block(value, workload_table(), out);
-  check_kind(value, traced);
+  check_kind(value, traced ? kTrace : synthetic ? kSynth : kGenerator);
   if (traced && out.trace.empty()) {
     value.member("trace").fail("an empty text", "a trace's path or catalogue name");
   }
-  if (!traced && !value.has("num_prompts")) {
+  if (synthetic && out.num_prompts == 0) out.num_prompts = default_synth_requests(out.days);
+  if (!traced && !synthetic && !value.has("num_prompts")) {
     value.fail("neither \"trace\" nor \"num_prompts\"",
                "\"trace\": a path or catalogue name, or \"num_prompts\": requests to generate");
   }
 }
 
 Json write_workload(const WorkloadOptions& in) {
-  return write_block(in, workload_table(), in.generated() ? kGenerator : kTrace);
+  const std::string kind = kind_of(in);
+  Json object = Json::object();
+  for (const FieldRow<W>& field : workload_table()) {
+    if (belongs(field.group, kind)) object[field.name] = field.write(in);
+  }
+  return object;
 }
 
 std::vector<FieldDoc> workload_docs(const std::string& path) {
@@ -268,7 +300,8 @@ std::vector<FieldDoc> workload_docs(const std::string& path) {
         docs.push_back(std::move(doc));
       continue;
     }
-    const bool needed = field.name == "trace" || field.name == "num_prompts";
+    const bool needed =
+        field.name == "trace" || field.name == "synth" || field.name == "num_prompts";
     const std::string initial = needed ? "" : dump(field.write(generator_defaults(W{})));
     docs.push_back({join_path(path, field.name), field.type, field.valid, initial, field.help});
   }

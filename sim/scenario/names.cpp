@@ -118,6 +118,7 @@ void resolve_names(const Document& document, const std::string& base, Scenario& 
   resolve_gpu(document, s);
   resolve_profile(document, base, s);
   WorkloadOptions& w = s.workload;
+  if (!w.synth.empty()) return;
   if (!w.generated()) return resolve_trace(document, "workload.trace", base, w.trace);
   resolve_lengths(document, "workload.input_len", base, w.input_len);
   resolve_lengths(document, "workload.output_len", base, w.output_len);

@@ -8,6 +8,7 @@
 #include "sim/core/random.h"
 #include "sim/workload/arrivals.h"
 #include "sim/workload/lengths.h"
+#include "sim/workload/synth.h"
 #include "sim/workload/trace_fields.h"
 #include "sim/workload/trace_source.h"
 
@@ -209,8 +210,9 @@ std::unique_ptr<RequestSource> open_workload(const WorkloadOptions& options,
   }
   check_sequences(options.samples, options.beam_width, "", "workload.beam_width");
   std::unique_ptr<RequestSource> source =
-      options.generated() ? open_generator(options, base_folder, seed)
-                          : open_trace(find_trace(options.trace, base_folder), options, notes);
+      !options.synth.empty()  ? open_synth(options, seed)
+      : options.generated()   ? open_generator(options, base_folder, seed)
+                              : open_trace(find_trace(options.trace, base_folder), options, notes);
   if (options.samples == 0 && options.beam_width == 0) return source;
   return std::make_unique<WithSequences>(std::move(source), options);
 }

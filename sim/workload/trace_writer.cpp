@@ -5,6 +5,7 @@
 
 #include "sim/core/errors.h"
 #include "sim/core/output_file.h"
+#include "sim/workload/synth.h"
 
 namespace headway {
 namespace {
@@ -196,27 +197,17 @@ void TraceWriter::append_mooncake(const Request& r, std::string& line) {
   line.append("}\n");
 }
 
-std::int64_t convert_trace(const WorkloadOptions& in, const std::string& base_folder,
-                           const std::string& out, const std::string& to,
-                           std::vector<std::string>& notes) {
-  const bool mooncake = to_mooncake(out, to);
-  std::uint32_t used = 0;
-  if (!mooncake) {
-    // A first reading tells which columns there are. (A pipe cannot be read twice.)
-    if (in.trace == "-") {
-      throw InputError({"standard input", "", "a pipe", "a file, or --to mooncake"});
-    }
-    std::vector<std::string> said_later;
-    const auto source = open_workload(in, base_folder, 0, said_later);
-    while (const auto r = source->next()) TraceWriter::add_columns_used(*r, used);
-  }
-  const auto source = open_workload(in, base_folder, 0, notes);
+namespace {
+
+// Writes all of the source. The file appears whole or not at all.
+std::int64_t write_trace(RequestSource& source, std::uint32_t used, bool mooncake,
+                         const std::string& out, std::vector<std::string>& notes) {
   OutputFile file(out);
   std::string buffer = mooncake ? std::string() : TraceWriter::csv_header(used);
   std::int64_t rows = 0;
   std::int32_t granularity = 0;
   constexpr std::size_t kFlush = 1 << 16;
-  while (const auto r = source->next()) {
+  while (const auto r = source.next()) {
     check_writable(*r, granularity);
     if (mooncake) {
       TraceWriter::append_mooncake(*r, buffer);
@@ -235,6 +226,34 @@ std::int64_t convert_trace(const WorkloadOptions& in, const std::string& base_fo
                     " tokens: read it with hash_block_size " + std::to_string(granularity));
   }
   return rows;
+}
+
+}  // namespace
+
+std::int64_t convert_trace(const WorkloadOptions& in, const std::string& base_folder,
+                           const std::string& out, const std::string& to,
+                           std::vector<std::string>& notes) {
+  const bool mooncake = to_mooncake(out, to);
+  std::uint32_t used = 0;
+  if (!mooncake) {
+    // A first reading tells which columns there are. (A pipe cannot be read twice.)
+    if (in.trace == "-") {
+      throw InputError({"standard input", "", "a pipe", "a file, or --to mooncake"});
+    }
+    std::vector<std::string> said_later;
+    const auto source = open_workload(in, base_folder, 0, said_later);
+    while (const auto r = source->next()) TraceWriter::add_columns_used(*r, used);
+  }
+  const auto source = open_workload(in, base_folder, 0, notes);
+  return write_trace(*source, used, mooncake, out, notes);
+}
+
+std::int64_t write_synth(const WorkloadOptions& options, std::uint64_t seed, const std::string& out,
+                         const std::string& to) {
+  const bool mooncake = to_mooncake(out, to);
+  std::vector<std::string> notes;
+  const auto source = open_synth(options, seed);
+  return write_trace(*source, bit(kTenant), mooncake, out, notes);
 }
 
 }  // namespace headway

@@ -35,4 +35,9 @@ std::int64_t convert_trace(const WorkloadOptions& in, const std::string& base_fo
                            const std::string& out, const std::string& to,
                            std::vector<std::string>& notes);
 
+// Writes the synthetic trace that `options` describe (synth.h), in constant memory, as
+// convert_trace does; the CSV has a column tenant. Returns the rows written.
+std::int64_t write_synth(const WorkloadOptions& options, std::uint64_t seed, const std::string& out,
+                         const std::string& to);
+
 }  // namespace headway

@@ -27,7 +27,7 @@ struct SessionOptions {                // multi-turn conversations (generated wo
   std::int32_t prefix_groups = 1;
 };
 
-// The `workload` block: a trace, or a generator.
+// The `workload` block: a trace, a synthetic trace, or a generator.
 struct WorkloadOptions {
   // Trace
   std::string trace;                   // path or catalogue name ("azure-2023-conv"); "" = generate
@@ -37,7 +37,10 @@ struct WorkloadOptions {
   double offset_s = 0;                 // skip what arrives in the trace's first seconds
   std::int32_t hash_block_size = 0;    // tokens a hash id names; 0 = the format's own (512)
   std::string failed_rows = "skip";    // skip | error
-  // Both
+  // Synthetic trace (with num_prompts, rate_scale and limit)
+  std::string synth;                   // "azure-week", see synth.h; "" = none
+  double days = 7;                     // that it spans
+  // All
   std::int32_t max_concurrency = 0;    // at most that many in flight; 0 = open loop
   std::int32_t samples = 0;            // parallel samples a request; 0 = 1, or what the trace says
   std::int32_t beam_width = 0;         // beams a request; 0 = none, or what the trace says
@@ -49,7 +52,7 @@ struct WorkloadOptions {
   LengthOptions input_len, output_len;
   std::optional<SessionOptions> sessions;
 
-  bool generated() const { return trace.empty(); }
+  bool generated() const { return trace.empty() && synth.empty(); }
 };
 
 }  // namespace headway

@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "sim/core/errors.h"
+#include "sim/core/random.h"
 #include "tests/support/catch.h"
 #include "tests/support/records.h"
 
@@ -126,6 +127,84 @@ TEST_CASE("gaps announced in pieces give one pooled distribution", "[unit]") {
   const double share = static_cast<double>(whole.distribution_ms(LatencyMetric::kItl).count) / 6e5;
   CHECK(pieces.percentile_ms(LatencyMetric::kItl, 100 * share - 1e-3) <= 0.001020);
   CHECK(pieces.percentile_ms(LatencyMetric::kItl, 100 * share + 1e-3) >= 0.001021);
+}
+
+// One finished request: some TTFT, length and decode time drawn for it.
+RequestRecord drawn_request(std::uint64_t id, RandomStream& random) {
+  const double ttft = random.exponential(0.3), decode = random.lognormal(1, 1);
+  return finished(id, 0, 0, ttft, ttft + decode, 100,
+                  static_cast<int>(random.uniform_int(1, 300)));
+}
+
+TEST_CASE("one request more than exact: sketches within 0.1 %, means and std as they were",
+          "[unit][sketch]") {
+  constexpr std::int64_t kLimit = 4000;
+  const LatencyMetric metrics[] = {LatencyMetric::kTtft, LatencyMetric::kTpot, LatencyMetric::kItl,
+                                   LatencyMetric::kE2el};
+  for (const std::int64_t requests : {kLimit, kLimit + 1, 3 * kLimit}) {
+    RandomStream random(3, "switch-over");
+    LatencyMetrics exact, bounded(kLimit);
+    for (std::int64_t i = 0; i < requests; ++i) {
+      for (LatencyMetrics* m : {&exact, &bounded}) m->on_arrival(static_cast<std::uint64_t>(i), at(0));
+      const RequestRecord r = drawn_request(static_cast<std::uint64_t>(i), random);
+      const SimTime gap = SimTime::from_seconds(random.exponential(0.01));
+      for (LatencyMetrics* m : {&exact, &bounded}) {
+        m->on_token_gaps(gap, 7, at(1));
+        m->on_finish(r);
+      }
+    }
+    INFO(requests << " requests");
+    CHECK(bounded.completed() == requests);
+    for (const LatencyMetric metric : metrics) {
+      REQUIRE(exact.exact(metric));
+      CHECK(bounded.exact(metric) == (requests <= kLimit));
+      const Distribution a = exact.distribution_ms(metric), b = bounded.distribution_ms(metric);
+      CHECK(b.count == a.count);
+      CHECK(b.mean == Approx(a.mean).epsilon(1e-9));
+      CHECK(b.std == Approx(a.std).epsilon(1e-9));
+      CHECK(b.min == Approx(a.min).epsilon(1e-6));
+      CHECK(b.max == Approx(a.max).epsilon(1e-9));
+      for (const double q : {0.0, 1.0, 25.0, 50.0, 90.0, 99.0, 99.9, 100.0}) {
+        INFO("percentile " << q);
+        CHECK(bounded.percentile_ms(metric, q) ==
+              Approx(exact.percentile_ms(metric, q)).epsilon(0.001));
+      }
+      CHECK(b.p99 == Approx(a.p99).epsilon(0.001));
+      CHECK(bounded.cdf_ms(metric, 100)[90].first == Approx(a.p90).epsilon(0.001));
+    }
+  }
+}
+
+TEST_CASE("gaps of too many distinct lengths go to a sketch by themselves", "[unit][sketch]") {
+  LatencyMetrics exact, bounded(1000, 5000);
+  for (std::int64_t i = 0; i < 200'000; ++i) {
+    const SimTime gap = SimTime::from_ns(10'000'000 + (i * 7919) % 100'003);
+    exact.on_token_gaps(gap, 2, at(1));
+    bounded.on_token_gaps(gap, 2, at(1));
+  }
+  CHECK(exact.exact(LatencyMetric::kItl));
+  CHECK_FALSE(bounded.exact(LatencyMetric::kItl));
+  CHECK(bounded.exact(LatencyMetric::kTtft));
+  const Distribution a = exact.distribution_ms(LatencyMetric::kItl);
+  const Distribution b = bounded.distribution_ms(LatencyMetric::kItl);
+  CHECK(b.count == 400'000);
+  CHECK(b.mean == a.mean);
+  CHECK(b.std == a.std);
+  CHECK(b.p50 == Approx(a.p50).epsilon(0.001));
+}
+
+TEST_CASE("peaks over seconds, weeks apart and across the pages they are kept in", "[unit]") {
+  SecondPeaks peaks;
+  peaks.on_arrival(0, at(100));
+  peaks.on_tokens(5, at(100.5));
+  peaks.on_tokens(4, at(100 + 1024.2));
+  peaks.on_tokens(3, at(100 + 1024.9));
+  peaks.on_tokens(6, at(100 + 2e6));
+  peaks.on_finish(finished(0, 100, 100, 100.5, 100 + 1023.5, 1, 2));  // seconds 0..1023
+  peaks.on_finish(finished(1, 1123.2, 1124, 1125, 1126, 1, 2));       // 1023..1026
+  peaks.on_finish(finished(2, 1124.1, 1125, 1126, 2e6, 1, 2));        // from 1024
+  CHECK(peaks.max_output_tokens() == 7);
+  CHECK(peaks.max_concurrent_requests() == 2);
 }
 
 }  // namespace

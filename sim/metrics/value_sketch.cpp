@@ -1,0 +1,102 @@
+#include "sim/metrics/value_sketch.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "sim/core/errors.h"
+
+namespace headway {
+namespace {
+
+constexpr int kDigits = 10;  // binary digits of a value that its bucket keeps below the first
+constexpr std::int64_t kPerOctave = std::int64_t{1} << kDigits;
+
+// Buckets 0..2047 are the values 0..2047; then 1024 an octave, shift by shift.
+std::size_t bucket_of(std::int64_t value) {
+  const auto bits = static_cast<std::uint64_t>(value);
+  const int shift = std::max(0, static_cast<int>(std::bit_width(bits)) - 1 - kDigits);
+  return static_cast<std::size_t>(shift * kPerOctave + static_cast<std::int64_t>(bits >> shift));
+}
+
+// The middle of what falls into a bucket.
+double middle_of(std::size_t bucket) {
+  const auto index = static_cast<std::int64_t>(bucket);
+  if (index < 2 * kPerOctave) return static_cast<double>(index);
+  const std::int64_t shift = index / kPerOctave - 1;
+  const auto first =
+      std::ldexp(static_cast<double>(index - shift * kPerOctave), static_cast<int>(shift));
+  return first + (std::ldexp(1.0, static_cast<int>(shift)) - 1) / 2;
+}
+
+}  // namespace
+
+void ValueSketch::add(std::int64_t value, std::int64_t count) {
+  SIM_CHECK(value >= 0 && count >= 0, "a sketch of negative values");
+  if (count == 0) return;
+  const std::size_t bucket = bucket_of(value);
+  if (bucket >= counts_.size()) {
+    counts_.resize((bucket / kPerOctave + 1) * static_cast<std::size_t>(kPerOctave));
+  }
+  counts_[bucket] += count;
+  min_ = count_ == 0 ? value : std::min(min_, value);
+  max_ = std::max(max_, value);
+  count_ += count;
+  sum_ += static_cast<Wide>(value) * count;
+  const auto bits = static_cast<WideBits>(value);
+  squares_ += bits * bits * static_cast<WideBits>(count);
+}
+
+void ValueSketch::merge(const ValueSketch& other) {
+  if (other.count_ == 0) return;
+  if (other.counts_.size() > counts_.size()) counts_.resize(other.counts_.size());
+  for (std::size_t i = 0; i < other.counts_.size(); ++i) counts_[i] += other.counts_[i];
+  min_ = count_ == 0 ? other.min_ : std::min(min_, other.min_);
+  max_ = std::max(max_, other.max_);
+  count_ += other.count_;
+  sum_ += other.sum_;
+  squares_ += other.squares_;
+}
+
+double ValueSketch::order_statistic(std::int64_t rank) const {
+  if (rank == 0) return static_cast<double>(min_);
+  if (rank == count_ - 1) return static_cast<double>(max_);
+  std::int64_t below = 0;
+  std::size_t bucket = 0;
+  while ((below += counts_[bucket]) <= rank) ++bucket;
+  return std::clamp(middle_of(bucket), static_cast<double>(min_), static_cast<double>(max_));
+}
+
+double ValueSketch::percentile(double q) const {
+  SIM_CHECK(count_ > 0 && q >= 0 && q <= 100, "a percentile of nothing, or outside 0..100");
+  const double position = q / 100.0 * static_cast<double>(count_ - 1);
+  const double whole = std::floor(position);
+  const auto rank = static_cast<std::int64_t>(whole);
+  const double low = order_statistic(rank);
+  if (position == whole) return low;
+  return low + (order_statistic(std::min(rank + 1, count_ - 1)) - low) * (position - whole);
+}
+
+Distribution ValueSketch::distribution(double unit) const {
+  Distribution d;
+  d.count = count_;
+  if (count_ == 0) return d;
+  const double n = static_cast<double>(count_);
+  // About the whole part of the mean, as distribution_of() has it.
+  const Wide centre = sum_ / count_;
+  const auto c = static_cast<WideBits>(centre);
+  const auto about = static_cast<Wide>(squares_ - 2 * c * static_cast<WideBits>(sum_) +
+                                       c * c * static_cast<WideBits>(count_));
+  const double rest = static_cast<double>(sum_ - centre * count_) / n;
+  d.mean = static_cast<double>(sum_) / n / unit;
+  d.std = std::sqrt(std::max(0.0, static_cast<double>(about) / n - rest * rest)) / unit;
+  d.min = static_cast<double>(min_) / unit;
+  d.median = d.p50 = percentile(50) / unit;
+  d.p90 = percentile(90) / unit;
+  d.p95 = percentile(95) / unit;
+  d.p99 = percentile(99) / unit;
+  d.max = static_cast<double>(max_) / unit;
+  return d;
+}
+
+}  // namespace headway
