@@ -12,9 +12,9 @@ namespace headway {
 // the load, a conversation service and a coding assistant.
 //
 // Shape. Each service's rate follows the hour of the day and the day of the week; the clock starts
-// on a Friday at 0:00, as the week that Azure published in 2024 does. That such services swing by
-// day and night and rest at weekends, and that coding does so far more than conversation, is what
-// the paper on that week describes (Stojkovic et al., DynamoLLM, HPCA 2025); the figures are ours:
+// on a Friday at 0:00. That such services swing by day and night and rest at weekends, and that coding
+// does so far more than conversation, is common knowledge of clouds; every figure here is a choice of
+// ours and was measured nowhere:
 //
 //     rate(h) = w (v + (1 - v) ((1 + cos(2 pi (h - 15) / 24)) / 2)^p)    at full hours, linear between
 //                     v      p    w on Saturday and Sunday    share of a week's requests
