@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "sim/core/errors.h"
+#include "sim/core/hash.h"
 #include "sim/scheduling/policies.h"
 #include "sim/scheduling/speculation_support.h"
 
@@ -14,6 +15,18 @@ namespace {
 // Fixed in the engine.
 constexpr double kMinRatioFactor = 0.14;
 constexpr double kRatioDecaySteps = 600;
+
+// The samples of a request share its prompt; their answers are unlike.
+Request text_of_sample(const Sequence& s) {
+  Request text = *s.request;
+  const auto sample = static_cast<std::uint64_t>(s.sample);
+  const std::uint64_t answer = combine64(hash_name("sample") ^ text.id, sample);
+  text.output_ids.resize(static_cast<std::size_t>(text.output_tokens));
+  for (std::size_t i = 0; i < text.output_ids.size(); ++i) {
+    text.output_ids[i] = combine64(answer, i);
+  }
+  return text;
+}
 
 }  // namespace
 
@@ -62,7 +75,7 @@ void Sglang::add(Sequence& s) {
     refused_.push_back({&s, std::move(reason)});
     return;
   }
-  pool_.open(s.slot, *s.request);
+  pool_.open(s.slot, s.sample == 0 ? *s.request : text_of_sample(s));
   if (s.slot >= output_budget_.size()) output_budget_.resize(s.slot + 1);
   const std::int64_t room = std::max<std::int64_t>(pool_.total_tokens() - 2 - s.prompt_tokens, 0);
   output_budget_[s.slot] = static_cast<std::int32_t>(

@@ -1,4 +1,6 @@
 // SGLang beyond its recordings (tests/conformance), on cases worked by hand.
+#include <vector>
+
 #include "sim/core/errors.h"
 #include "tests/support/catch.h"
 #include "tests/unit/scheduling/driver.h"
@@ -107,6 +109,27 @@ TEST_CASE("sglang: a cut prompt yields to the last one decoding", "[unit]") {
   CHECK(d.step() == "A:d1 | done A");
   // Of B's nine computed tokens the tree has kept some; A's have gone into it.
   CHECK_FALSE(d.step().empty());
+}
+
+TEST_CASE("sglang: samples share their prompt, not their answers", "[unit]") {
+  Driver d(config(100));
+  Request r;
+  r.prompt_tokens = 6;
+  r.output_tokens = 4;
+  std::vector<Sequence> samples(3);
+  r.samples = 3;
+  for (std::int32_t i = 0; i < 3; ++i) {
+    Sequence& s = samples[static_cast<std::size_t>(i)];
+    s.request = &r;
+    s.slot = static_cast<std::uint32_t>(i);
+    s.sample = i;
+    s.prompt_tokens = 6;
+    s.max_tokens = s.output_target = 4;
+    d.scheduler().add(s);
+  }
+  for (int i = 0; i < 4; ++i) d.step();
+  CHECK(d.update().finished.size() == 3);
+  CHECK(d.scheduler().kv_usage().cached_blocks == 6 + 3 * 3);  // the last token of each has no KV
 }
 
 TEST_CASE("sglang rejects what its pool cannot hold, and says why", "[unit]") {
