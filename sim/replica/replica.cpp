@@ -33,12 +33,12 @@ std::uint32_t Replica::take_slot() {
     leaving_slots_.pop_front();
   }
   if (free_slots_.empty()) {
-    slots_.push_back(std::make_unique<Active>());
+    slots_.push_back(std::make_unique<ActiveSequence>());
     return static_cast<std::uint32_t>(slots_.size() - 1);
   }
   const std::uint32_t slot = free_slots_.back();
   free_slots_.pop_back();
-  *slots_[slot] = Active();
+  *slots_[slot] = ActiveSequence();
   return slot;
 }
 
@@ -46,18 +46,9 @@ void Replica::submit(Request request, SimTime now) {
   ++submitted_;
   ++sequences_;
   const std::uint32_t slot = take_slot();
-  Active& a = *slots_[slot];
-  a.request = std::move(request);
+  ActiveSequence& a = *slots_[slot];
+  a.open(std::move(request), slot, order_++, now);
   Sequence& s = a.sequence;
-  s.request = &a.request;
-  s.slot = slot;
-  s.order = order_++;
-  s.arrival = now;
-  s.prompt_tokens = a.request.prompt_tokens;
-  s.max_tokens = a.request.max_tokens > 0 ? a.request.max_tokens : a.request.output_tokens;
-  s.output_target = std::min(s.max_tokens, a.request.output_tokens);
-  s.priority = a.request.priority;
-  a.meter.enter(a.request.arrival, now);
   if (s.prompt_tokens + s.max_tokens > config_.max_model_len) {
     depart(a, now, true,
            "prompt " + std::to_string(s.prompt_tokens) + " + output " +
@@ -74,13 +65,13 @@ void Replica::submit(Request request, SimTime now) {
 
 // A sequence a sample. Where the scheduler forks, the leader computes the prompt for all; until then
 // what happens to it happens to them (on_followers).
-void Replica::submit_group(Active& leader, SimTime now) {
+void Replica::submit_group(ActiveSequence& leader, SimTime now) {
   const std::int32_t count = sequences_of(leader.request);
   leader.own_group = std::make_unique<RequestGroup>(leader.request.beam_width > 1);
   RequestGroup& group = *leader.own_group;
   for (std::int32_t sample = 0; sample < count; ++sample) {
     const std::uint32_t slot = sample == 0 ? leader.sequence.slot : take_slot();
-    Active& member = *slots_[slot];
+    ActiveSequence& member = *slots_[slot];
     if (sample > 0) {
       member.sequence = leader.sequence;
       member.sequence.slot = slot;
@@ -127,9 +118,9 @@ void Replica::start_steps(SimTime now, Started& started) {
     ledger_at_ = now;
   }
   while (std::ssize(in_flight_) < config_.batches_in_flight) {
-    std::unique_ptr<Step> step;
+    std::unique_ptr<ReplicaStep> step;
     if (spare_steps_.empty()) {
-      step = std::make_unique<Step>();
+      step = std::make_unique<ReplicaStep>();
     } else {
       step = std::move(spare_steps_.back());
       spare_steps_.pop_back();
@@ -160,15 +151,14 @@ void Replica::start_steps(SimTime now, Started& started) {
 }
 
 // What the plan means for the requests in it, before any time passes.
-void Replica::admit_plan(Step& step, SimTime now) {
+void Replica::admit_plan(ReplicaStep& step, SimTime now) {
   const StepPlan& plan = step.plan;
   for (const Rejection& rejection : plan.rejected) {
     depart(active(*rejection.sequence), now, true, rejection.reason);
   }
   for (Sequence* victim : plan.preempted) {
-    Active& a = active(*victim);
-    a.meter.preempted(now, ledger_, a.prefilled_tokens);
-    a.lost_tokens = std::max(a.lost_tokens, a.prefilled_tokens + a.sequence.output_tokens);
+    ActiveSequence& a = active(*victim);
+    a.lose_kv(now, ledger_);
     ++preemptions_;
     for (Observer* o : observers_) o->on_preemption(victim->request->id, config_.id, now);
     const SequenceGroup* group = victim->group;
@@ -185,14 +175,14 @@ void Replica::admit_plan(Step& step, SimTime now) {
       step.recomputed_tokens += std::clamp(lost, 0, entry.num_tokens);
     }
     if (entry.kind == ScheduledKind::kRunning) continue;
-    Active& a = active(*entry.sequence);
+    ActiveSequence& a = active(*entry.sequence);
     if (entry.prefill) step.cached_tokens += entry.computed_before;  // else it was swapped in
     if (a.scheduled == SimTime::never()) {
       a.scheduled = now;
       a.cached_tokens = entry.computed_before;
     }
     a.meter.scheduled(now, ledger_);
-    on_followers(entry, [&](Active& follower) {
+    on_followers(entry, [&](ActiveSequence& follower) {
       follower.scheduled = a.scheduled;
       follower.meter.scheduled(now, ledger_);
     });
@@ -205,51 +195,29 @@ void Replica::admit_plan(Step& step, SimTime now) {
   if (groups_ > 0) sharing_.sample(step.kv);
 }
 
-void Replica::price(Step& step) {
-  shape_.clear();
-  for (const ScheduledSequence& entry : step.plan.scheduled) {
-    shape_.tokens += entry.num_tokens;
-    if (entry.samples) shape_.sampled_sequences += 1 + entry.draft_tokens;
-    if (entry.prefill) {
-      shape_.prefill.push_back({entry.num_tokens, entry.computed_before});
-    } else {
-      const std::int32_t kv = entry.computed_before + entry.num_tokens;
-      shape_.decode_sequences += 1;
-      shape_.decode_query_tokens += entry.num_tokens;
-      shape_.decode_kv_tokens += kv;
-      shape_.decode_kv_max = std::max(shape_.decode_kv_max, kv);
-    }
-  }
-  shape_.scheduled_sequences = static_cast<std::int32_t>(step.plan.scheduled.size());
+void Replica::price(ReplicaStep& step) {
+  shape_of(step.plan, shape_);
   step.cost = cost_->price(shape_);
   if (speculation_) {
     std::int32_t sampling = 0;
     for (const ScheduledSequence& entry : step.plan.scheduled) sampling += entry.samples;
     const double draft_us = speculation_->draft_us(shape_, sampling, draft_shape_);
-    step.cost.gpu_us += draft_us;
-    step.cost.by_class_us[static_cast<std::size_t>(OpClass::kOther)] += draft_us;
+    add_other_us(step.cost, draft_us);
     step.cost.coverage_us[static_cast<std::size_t>(Coverage::kInterpolated)] += draft_us;
   }
-  const double swap_us = config_.swap_us_per_block *
-                         static_cast<double>(step.plan.swapped_in_blocks + step.plan.swapped_out_blocks);
-  const double copy_us = config_.copy_us_per_block * static_cast<double>(step.plan.copied_blocks);
-  step.cost.gpu_us += swap_us + copy_us;
-  step.cost.by_class_us[static_cast<std::size_t>(OpClass::kOther)] += swap_us + copy_us;
+  const StepPlan& plan = step.plan;
+  add_other_us(step.cost, config_.swap_us_per_block *
+                                  static_cast<double>(plan.swapped_in_blocks + plan.swapped_out_blocks) +
+                              config_.copy_us_per_block * static_cast<double>(plan.copied_blocks));
   step.decode_only_us = step.cost.gpu_us;
-  if (!shape_.prefill.empty()) {
-    std::int32_t prefill_samples = 0;
-    for (const ScheduledSequence& e : step.plan.scheduled) prefill_samples += e.prefill && e.samples;
-    shape_.prefill.clear();
-    shape_.tokens = shape_.decode_query_tokens;
-    shape_.sampled_sequences -= prefill_samples;
-    shape_.scheduled_sequences = shape_.decode_sequences;
-    step.decode_only_us = shape_.decode_sequences > 0 ? cost_->price(shape_).gpu_us : 0.0;
-    step.decode_only_us = std::min(step.decode_only_us, step.cost.gpu_us);
-  }
+  if (shape_.prefill.empty()) return;
+  leave_prefill_out(plan, shape_);
+  const double decode_us = shape_.decode_sequences > 0 ? cost_->price(shape_).gpu_us : 0.0;
+  step.decode_only_us = std::min(decode_us, step.cost.gpu_us);
 }
 
 // A pipeline takes the next batch as soon as its first stage is free, and gives results in order.
-void Replica::time_step(Step& step, SimTime now) {
+void Replica::time_step(ReplicaStep& step, SimTime now) {
   const SimTime gpu = SimTime::from_us(step.cost.gpu_us);
   step.host = config_.host.of_step(std::ssize(step.plan.scheduled));
   const SimTime duration = gpu + step.host;
@@ -263,12 +231,11 @@ void Replica::time_step(Step& step, SimTime now) {
     step.end = step.start + duration;
   }
   last_start_ = step.start;
-  step.planned = now;
 }
 
 void Replica::end_step(SimTime now) {
   SIM_CHECK(!in_flight_.empty(), "a step ends that was not begun");
-  std::unique_ptr<Step> step = std::move(in_flight_.front());
+  std::unique_ptr<ReplicaStep> step = std::move(in_flight_.front());
   in_flight_.pop_front();
   SIM_CHECK(step->end == now, "steps end in order and on time");
   ++steps_;
@@ -281,7 +248,8 @@ void Replica::end_step(SimTime now) {
   propose_drafts(*step);
   credit_prefill(*step, now);
   emit_tokens(update_, now);
-  announce_step(*step);
+  const StepRecord record = record_of(*step, config_.id, steps_ - 1);
+  for (Observer* o : observers_) o->on_step(record);
   for (Sequence* sequence : update_.finished) {
     depart(active(*sequence), now, false, reason_text(sequence->finish_reason));
   }
@@ -292,7 +260,7 @@ void Replica::end_step(SimTime now) {
   check_conservation();
 }
 
-void Replica::advance_ledger(const Step& step, SimTime now) {
+void Replica::advance_ledger(const ReplicaStep& step, SimTime now) {
   // Steps that overlap in a pipeline move the clock by less than their duration; what is not GPU
   // time of this step is the host's.
   const SimTime elapsed = now - ledger_at_;
@@ -309,7 +277,7 @@ void Replica::advance_ledger(const Step& step, SimTime now) {
 
 // A prefill chunk's own share of its step: the decode part it rides with, and its part of the rest
 // by tokens. What is left over is other requests' prefill.
-void Replica::credit_prefill(const Step& step, SimTime now) {
+void Replica::credit_prefill(const ReplicaStep& step, SimTime now) {
   if (step.prefill_tokens == 0) return;
   const double rest_us = step.cost.gpu_us - step.decode_only_us;
   for (const ScheduledSequence& entry : step.plan.scheduled) {
@@ -318,18 +286,18 @@ void Replica::credit_prefill(const Step& step, SimTime now) {
     if (!entry.prefill || !kept) continue;
     const double share = static_cast<double>(entry.num_tokens) / step.prefill_tokens;
     Sequence& s = *entry.sequence;
-    Active& a = active(s);
+    ActiveSequence& a = active(s);
     a.prefilled_tokens = entry.computed_before + entry.num_tokens;
     const SimTime own = SimTime::from_us(step.decode_only_us + rest_us * share);
     a.meter.prefilled(now, ledger_, own, a.prefilled_tokens, s.output_tokens > 0);
-    on_followers(entry, [&](Active& follower) {
+    on_followers(entry, [&](ActiveSequence& follower) {
       follower.prefilled_tokens = a.prefilled_tokens;
       follower.meter.prefilled(now, ledger_, own, a.prefilled_tokens, s.output_tokens > 0);
     });
   }
 }
 
-void Replica::verify_drafts(const Step& step) {
+void Replica::verify_drafts(const ReplicaStep& step) {
   result_.accepted_drafts.clear();
   if (!speculation_) return;
   for (const ScheduledSequence& entry : step.plan.scheduled) {
@@ -340,7 +308,7 @@ void Replica::verify_drafts(const Step& step) {
 }
 
 // Drafts follow sampling: a sequence in its first step after prefill already carries some.
-void Replica::propose_drafts(const Step& step) {
+void Replica::propose_drafts(const ReplicaStep& step) {
   if (!speculation_ || config_.scheduler_assumes_drafts) return;
   const auto batch = static_cast<std::int32_t>(step.plan.scheduled.size());
   for (const StepUpdate::Emission& emission : update_.emitted) {
@@ -353,7 +321,7 @@ void Replica::emit_tokens(const StepUpdate& update, SimTime now) {
   std::int64_t tokens = 0, usual_gaps = 0;
   const SimTime usual = now - last_step_end_;
   for (const StepUpdate::Emission& emission : update.emitted) {
-    Active& a = active(*emission.sequence);
+    ActiveSequence& a = active(*emission.sequence);
     if (!a.unheard) tokens += emission.tokens;
     const bool first = a.sequence.output_tokens == emission.tokens;
     if (first) {
@@ -377,54 +345,12 @@ void Replica::emit_tokens(const StepUpdate& update, SimTime now) {
   }
 }
 
-void Replica::announce_step(const Step& step) {
-  StepRecord record;
-  record.replica = config_.id;
-  record.step = steps_ - 1;
-  record.start = step.start;
-  record.duration = step.end - step.start;
-  record.batch = static_cast<std::int32_t>(step.plan.scheduled.size());
-  record.prefill_tokens = step.prefill_tokens;
-  record.decode_tokens = step.decode_tokens;
-  record.cached_tokens = step.cached_tokens;
-  record.running = step.running;
-  record.waiting = step.waiting;
-  record.kv_blocks = step.kv.held_blocks;
-  record.kv_blocks_total = step.kv.total_blocks;
-  record.kv_tokens_reserved = step.kv.held_blocks * step.kv.block_size;
-  record.kv_tokens_stored = step.kv.tokens_stored;
-  record.kv_largest_free_run = step.kv.largest_free_run;
-  record.recomputed_tokens = step.recomputed_tokens;
-  record.preempted = static_cast<std::int32_t>(step.plan.preempted.size());
-  record.host = step.host;
-  record.gpu = record.duration - step.host;
-  std::copy(step.cost.by_class_us.begin(), step.cost.by_class_us.end(), record.by_class_us.begin());
-  std::copy(step.cost.coverage_us.begin(), step.cost.coverage_us.end(), record.coverage_us.begin());
-  for (Observer* o : observers_) o->on_step(record);
-}
-
-void Replica::depart(Active& a, SimTime now, bool failed, std::string reason) {
+void Replica::depart(ActiveSequence& a, SimTime now, bool failed, std::string reason) {
   const Sequence& s = a.sequence;
   const Request& request = *s.request;
   --sequences_;
   a.meter.finish(now, ledger_);
-  RequestRecord record;
-  record.id = request.id;
-  record.session_id = request.session_id;
-  record.arrival = request.arrival;
-  record.scheduled = failed && a.scheduled == SimTime::never() ? now : a.scheduled;
-  record.first_token = failed ? now : a.first_token;
-  record.finish = now;
-  record.held = request.held;
-  record.prompt_tokens = s.prompt_tokens;
-  record.output_tokens = s.output_tokens;
-  record.cached_tokens = a.cached_tokens;
-  record.preemptions = s.preemptions;
-  record.replica = config_.id;
-  record.max_itl = a.max_itl;
-  record.split = a.meter.split();
-  record.failed = failed;
-  record.finish_reason = std::move(reason);
+  RequestRecord record = record_of(a, config_.id, now, failed, std::move(reason));
   if (a.group != nullptr && !a.group->end(record, s.sample)) return;  // others of its request go on
   SimTime sum;
   for (SimTime p : record.split) sum += p;

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -11,8 +10,9 @@
 #include "sim/core/sim_time.h"
 #include "sim/cost/cost_model.h"
 #include "sim/metrics/observer.h"
+#include "sim/replica/active_sequence.h"
 #include "sim/replica/host_times.h"
-#include "sim/replica/latency_meter.h"
+#include "sim/replica/replica_step.h"
 #include "sim/replica/request_group.h"
 #include "sim/replica/speculation.h"
 #include "sim/scheduling/scheduler.h"
@@ -78,44 +78,20 @@ class Replica {
   void check_drained() const;
 
  private:
-  // A sequence in here. One of several of a request finds that request with the group's leader.
-  struct Active {
-    Request request;
-    Sequence sequence;
-    LatencyMeter meter;
-    SimTime scheduled = SimTime::never(), first_token, last_token, max_itl;
-    std::int32_t cached_tokens = 0;
-    std::int32_t prefilled_tokens = 0;  // KV at the end of its last prefill chunk
-    std::int32_t lost_tokens = 0;       // most KV a preemption has taken from it
-    RequestGroup* group = nullptr;      // null = the request's only sequence
-    std::unique_ptr<RequestGroup> own_group;  // the leader's
-    bool unheard = false;               // a beam whose tokens are no output
-  };
-  struct Step {
-    StepPlan plan;
-    StepCost cost;
-    double decode_only_us = 0;  // GPU time the step would have taken without its prefill chunks
-    SimTime planned, start, end, host;
-    std::int32_t prefill_tokens = 0, decode_tokens = 0, cached_tokens = 0, recomputed_tokens = 0;
-    std::int64_t running = 0, waiting = 0;
-    KvUsage kv;
-  };
-
-  Active& active(const Sequence& sequence) { return *slots_[sequence.slot]; }
+  ActiveSequence& active(const Sequence& sequence) { return *slots_[sequence.slot]; }
   std::uint32_t take_slot();
-  void submit_group(Active& leader, SimTime now);
+  void submit_group(ActiveSequence& leader, SimTime now);
   template <typename Act>
   void on_followers(const ScheduledSequence& entry, Act act);
-  void admit_plan(Step& step, SimTime now);
-  void price(Step& step);
-  void time_step(Step& step, SimTime now);
-  void advance_ledger(const Step& step, SimTime now);
-  void credit_prefill(const Step& step, SimTime now);
-  void verify_drafts(const Step& step);
-  void propose_drafts(const Step& step);
+  void admit_plan(ReplicaStep& step, SimTime now);
+  void price(ReplicaStep& step);
+  void time_step(ReplicaStep& step, SimTime now);
+  void advance_ledger(const ReplicaStep& step, SimTime now);
+  void credit_prefill(const ReplicaStep& step, SimTime now);
+  void verify_drafts(const ReplicaStep& step);
+  void propose_drafts(const ReplicaStep& step);
   void emit_tokens(const StepUpdate& update, SimTime now);
-  void announce_step(const Step& step);
-  void depart(Active& a, SimTime now, bool failed, std::string reason);
+  void depart(ActiveSequence& a, SimTime now, bool failed, std::string reason);
   void check_conservation() const;
 
   ReplicaConfig config_;
@@ -124,15 +100,15 @@ class Replica {
   std::vector<Observer*> observers_;
   std::unique_ptr<Speculation> speculation_;
 
-  std::vector<std::unique_ptr<Active>> slots_;
+  std::vector<std::unique_ptr<ActiveSequence>> slots_;
   struct LeavingSlot {
     std::uint32_t slot;
     std::uint64_t after_steps;  // free once that many steps have ended
   };
   std::vector<std::uint32_t> free_slots_;
   std::deque<LeavingSlot> leaving_slots_;  // in order of after_steps
-  std::deque<std::unique_ptr<Step>> in_flight_;
-  std::vector<std::unique_ptr<Step>> spare_steps_;
+  std::deque<std::unique_ptr<ReplicaStep>> in_flight_;
+  std::vector<std::unique_ptr<ReplicaStep>> spare_steps_;
   std::vector<Departure> departures_;
   StepShape shape_, draft_shape_;
   StepResult result_;

@@ -316,64 +316,6 @@ void VllmV1::book_progress(StepPlan& plan) {
   }
 }
 
-void VllmV1::complete(const StepPlan& plan, const StepResult& result, StepUpdate& update) {
-  update.clear();
-  left_running_ = false;
-  for (std::size_t i = 0; i < plan.scheduled.size(); ++i) {
-    const ScheduledSequence& entry = plan.scheduled[i];
-    Sequence& s = *entry.sequence;
-    if (entry.forks) sample_followers(entry, update);
-    if (s.finished() || !entry.samples) continue;
-    // Preempted while this step was in flight: its token still counts, unless (in a deep pipeline)
-    // the sequence runs again and is about to sample that token anew.
-    const bool stale = s.preemptions != entry.preemptions;
-    if (stale && samples_anew(s)) continue;
-    const std::int32_t accepted = result.accepted_drafts.empty() ? 0 : result.accepted_drafts[i];
-    const std::int32_t rejected = entry.draft_tokens - accepted;
-    if (rejected > 0 && !stale) {
-      s.computed_tokens -= rejected;
-      kv_.roll_back(s.slot, rejected);
-      if (async_) s.placeholders -= rejected;
-    }
-    take_tokens(s, 1 + accepted, update);
-    if (s.group != nullptr && !stale) after_tokens(entry, update);
-  }
-  if (left_running_) std::erase_if(running_, [](const Sequence* s) { return s->finished(); });
-}
-
-// Whether a sequence preempted while a step with it was in flight is computing that token again.
-// Beams must stay in step, so their leader speaks for them.
-bool VllmV1::samples_anew(const Sequence& s) const {
-  if (s.group != nullptr && s.group->beams) {
-    return s.group->leader().state == SequenceState::kRunning;
-  }
-  return async_ && s.state == SequenceState::kRunning;
-}
-
-// Appends the sampled tokens up to the one that ends the answer.
-void VllmV1::take_tokens(Sequence& s, std::int32_t sampled, StepUpdate& update) {
-  const std::int32_t longest =
-      std::min({s.output_target, s.max_tokens, max_model_len_ - s.prompt_tokens});
-  const std::int32_t kept = std::min(sampled, longest - s.output_tokens);
-  s.output_tokens += kept;
-  update.emitted.push_back({&s, kept});
-  if (async_ && s.state == SequenceState::kRunning) {
-    s.placeholders -= kept;
-    kv_.cache_blocks(s.slot, s.computed_tokens - s.placeholders);
-  }
-  if (s.output_tokens < longest) return;
-  const bool stopped = s.output_tokens == s.output_target && s.output_target < s.max_tokens;
-  if (s.state == SequenceState::kRunning) {
-    left_running_ = true;
-  } else if (s.sample != 0 && s.group != nullptr && !s.group->forked) {
-    --followers_;  // a beam whose last token came after the preemption
-  } else {
-    waiting_.remove(&s);
-  }
-  finish(s, stopped ? FinishReason::kStop : FinishReason::kLength);
-  update.finished.push_back(&s);
-}
-
 void VllmV1::finish(Sequence& sequence, FinishReason reason) {
   kv_.free(sequence.slot);
   kv_.close(sequence.slot);

@@ -80,8 +80,10 @@ class VllmV1 : public Scheduler {
   bool admit(Sequence& sequence, StepPlan& plan);
   void book_progress(StepPlan& plan);
 
+  // After a step (vllm_v1_update.cpp).
   bool samples_anew(const Sequence& sequence) const;
   void take_tokens(Sequence& sequence, std::int32_t sampled, StepUpdate& update);
+
   void leave_queue(Sequence& sequence);
   void finish(Sequence& sequence, FinishReason reason);
   void reject(Sequence& sequence, const std::string& reason, StepPlan& plan);

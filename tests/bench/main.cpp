@@ -6,7 +6,6 @@
 
 #include <chrono>
 #include <cstdio>
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -19,34 +18,26 @@ namespace {
 
 struct Case {
   const char* name;
-  const char* scenario_json;
+  const char* workload_json;
 };
 
-// The main job: the whole Azure conversation trace on one H100.
-constexpr const char* kAzureConv = R"({
-  "name": "azure-conv", "model": "qwen3-14b", "gpu": "h100-sxm", "profile": "h100-sxm/vllm-0.24.0",
-  "engine": {"scheduler": "vllm-v1", "max_num_seqs": 256, "max_num_batched_tokens": 8192,
-             "enable_prefix_caching": false},
-  "workload": {"trace": "azure-2023-conv"}
-})";
-constexpr const char* kAzureCode = R"({
-  "name": "azure-code", "model": "qwen3-14b", "gpu": "h100-sxm", "profile": "h100-sxm/vllm-0.24.0",
-  "engine": {"scheduler": "vllm-v1", "max_num_seqs": 256, "max_num_batched_tokens": 8192,
-             "enable_prefix_caching": false},
-  "workload": {"trace": "azure-2023-code"}
-})";
-constexpr const char* kClosedLoop = R"({
-  "name": "closed-64", "model": "qwen3-14b", "gpu": "h100-sxm", "profile": "h100-sxm/vllm-0.24.0",
-  "engine": {"scheduler": "vllm-v1", "max_num_seqs": 256, "max_num_batched_tokens": 8192,
-             "enable_prefix_caching": false},
-  "workload": {"num_prompts": 5000, "max_concurrency": 64, "input_len": 512, "output_len": 200}
-})";
-
 constexpr Case kCases[] = {
-    {"azure-conv", kAzureConv}, {"azure-code", kAzureCode}, {"closed-64", kClosedLoop}};
+    {"azure-conv", R"({"trace": "azure-2023-conv"})"},  // the main job
+    {"azure-code", R"({"trace": "azure-2023-code"})"},
+    {"closed-64", R"({"num_prompts": 5000, "max_concurrency": 64, "input_len": 512,
+                      "output_len": 200})"},
+};
+
+// One H100 under vllm-v1, the workload apart.
+std::string scenario_json(const Case& c) {
+  return std::string(R"({"model": "qwen3-14b", "gpu": "h100-sxm", "profile": "h100-sxm/vllm-0.24.0",
+    "engine": {"scheduler": "vllm-v1", "max_num_seqs": 256, "max_num_batched_tokens": 8192,
+               "enable_prefix_caching": false}, "name": ")") +
+         c.name + R"(", "workload": )" + c.workload_json + "}";
+}
 
 void run_case(const Case& c) {
-  const Scenario scenario = parse_scenario(c.scenario_json, c.name);
+  const Scenario scenario = parse_scenario(scenario_json(c), c.name);
   RunMetrics metrics;
   Observer* observers[] = {&metrics};
   const auto begin = std::chrono::steady_clock::now();

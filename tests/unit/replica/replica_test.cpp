@@ -11,6 +11,8 @@ namespace {
 
 struct Records : Observer {
   std::map<std::uint64_t, RequestRecord> finished;
+  std::int64_t recomputed_tokens = 0;
+  void on_step(const StepRecord& step) override { recomputed_tokens += step.recomputed_tokens; }
   void on_finish(const RequestRecord& r) override { finished[r.id] = r; }
 };
 
@@ -101,4 +103,6 @@ TEST_CASE("a step that only made room takes no time", "[unit][replica]") {
   REQUIRE(bench.records.finished.at(0).preemptions == 1);
   REQUIRE(bench.records.finished.at(1).finish == SimTime::from_ms(7));
   REQUIRE(bench.records.finished.at(0).output_tokens == 8);
+  // It lost the KV of 8 tokens; the ninth had been sampled but never computed.
+  REQUIRE(bench.records.recomputed_tokens == 8);
 }

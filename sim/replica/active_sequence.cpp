@@ -1,0 +1,52 @@
+#include "sim/replica/active_sequence.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace headway {
+
+void ActiveSequence::open(Request arriving, std::uint32_t slot, std::uint64_t order, SimTime now) {
+  request = std::move(arriving);
+  sequence.request = &request;
+  sequence.slot = slot;
+  sequence.order = order;
+  sequence.arrival = now;
+  sequence.prompt_tokens = request.prompt_tokens;
+  sequence.max_tokens = request.max_tokens > 0 ? request.max_tokens : request.output_tokens;
+  sequence.output_target = std::min(sequence.max_tokens, request.output_tokens);
+  sequence.priority = request.priority;
+  meter.enter(request.arrival, now);
+}
+
+void ActiveSequence::lose_kv(SimTime now, const TimeLedger& ledger) {
+  meter.preempted(now, ledger, prefilled_tokens);
+  // The newest token has no KV yet, and a prompt that was cut short had no more than its chunks.
+  const std::int32_t computed =
+      std::min(prefilled_tokens + sequence.output_tokens, sequence.known_tokens() - 1);
+  lost_tokens = std::max(lost_tokens, computed);
+}
+
+RequestRecord record_of(const ActiveSequence& a, std::uint32_t replica, SimTime now, bool failed,
+                        std::string reason) {
+  const Request& request = *a.sequence.request;
+  RequestRecord record;
+  record.id = request.id;
+  record.session_id = request.session_id;
+  record.arrival = request.arrival;
+  record.scheduled = failed && a.scheduled == SimTime::never() ? now : a.scheduled;
+  record.first_token = failed ? now : a.first_token;
+  record.finish = now;
+  record.held = request.held;
+  record.prompt_tokens = a.sequence.prompt_tokens;
+  record.output_tokens = a.sequence.output_tokens;
+  record.cached_tokens = a.cached_tokens;
+  record.preemptions = a.sequence.preemptions;
+  record.replica = replica;
+  record.max_itl = a.max_itl;
+  record.split = a.meter.split();
+  record.failed = failed;
+  record.finish_reason = std::move(reason);
+  return record;
+}
+
+}  // namespace headway

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "sim/core/sim_time.h"
+#include "sim/metrics/observer.h"
+#include "sim/replica/latency_meter.h"
+#include "sim/replica/request_group.h"
+#include "sim/scheduling/sequence.h"
+#include "sim/workload/request.h"
+
+namespace headway {
+
+// A sequence in a replica, with what its request is told by. One of several sequences of a request
+// finds that request with the group's leader.
+struct ActiveSequence {
+  Request request;
+  Sequence sequence;
+  LatencyMeter meter;
+  SimTime scheduled = SimTime::never(), first_token, last_token, max_itl;
+  std::int32_t cached_tokens = 0;
+  std::int32_t prefilled_tokens = 0;  // KV at the end of its last prefill chunk
+  std::int32_t lost_tokens = 0;       // most KV a preemption has taken from it
+  RequestGroup* group = nullptr;      // null = the request's only sequence
+  std::unique_ptr<RequestGroup> own_group;  // the leader's
+  bool unheard = false;               // a beam whose tokens are no output
+
+  // Takes a request in; it reaches the scheduler's queue now.
+  void open(Request arriving, std::uint32_t slot, std::uint64_t order, SimTime now);
+  // A preemption takes its KV.
+  void lose_kv(SimTime now, const TimeLedger& ledger);
+};
+
+// What its request is announced with when it leaves now.
+RequestRecord record_of(const ActiveSequence& a, std::uint32_t replica, SimTime now, bool failed,
+                        std::string reason);
+
+}  // namespace headway

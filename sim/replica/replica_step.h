@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+
+#include "sim/core/sim_time.h"
+#include "sim/cost/cost_model.h"
+#include "sim/cost/step_shape.h"
+#include "sim/kv/kv_usage.h"
+#include "sim/metrics/observer.h"
+#include "sim/scheduling/step_plan.h"
+
+namespace headway {
+
+// A planned step of a replica: what was decided, what it costs, when it runs. A buffer that the
+// replica uses again.
+struct ReplicaStep {
+  StepPlan plan;
+  StepCost cost;
+  double decode_only_us = 0;  // GPU time the step would have taken without its prefill chunks
+  SimTime start, end, host;
+  std::int32_t prefill_tokens = 0, decode_tokens = 0, cached_tokens = 0, recomputed_tokens = 0;
+  std::int64_t running = 0, waiting = 0;  // after the plan
+  KvUsage kv;                             // after the plan
+};
+
+// What the plan asks of the GPU.
+void shape_of(const StepPlan& plan, StepShape& shape);
+// The same step without its prefill chunks and what they sample. REQUIRES: shape is the plan's.
+void leave_prefill_out(const StepPlan& plan, StepShape& shape);
+// GPU time beside the modelled operators: drafting, swapping, copying.
+void add_other_us(StepCost& cost, double us);
+// As it is announced when it ends; `index` counts the replica's steps from 0.
+StepRecord record_of(const ReplicaStep& step, std::uint32_t replica, std::uint64_t index);
+
+}  // namespace headway
