@@ -1,28 +1,15 @@
 #include "sim/cluster/build.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <optional>
 #include <utility>
 
-#include "sim/core/data_files.h"
 #include "sim/core/errors.h"
 #include "sim/cost/make_cost_model.h"
 #include "sim/model/hf_config.h"
 
 namespace headway {
 namespace {
-
-std::optional<Profile> load_profile(const Scenario& s) {
-  if (s.profile == "roofline") return std::nullopt;
-  namespace fs = std::filesystem;
-  const fs::path catalogued = fs::path(data_folder("profiles")) / s.profile;
-  const fs::path folder = fs::exists(catalogued / "profile.json") ? catalogued : fs::path(s.profile);
-  // A folder elsewhere goes by its last two names, as in the catalogue: GPU/ENGINE-VERSION.
-  const fs::path whole = fs::absolute(folder).lexically_normal();
-  const std::string name = (whole.parent_path().filename() / whole.filename()).generic_string();
-  return read_profile(folder.string(), name);
-}
 
 HostTerms host_terms(const Scenario& s, const std::optional<Profile>& profile) {
   HostTerms host = profile ? profile->host : HostTerms();
@@ -40,9 +27,7 @@ std::optional<ModelSpec> draft_model(const Scenario& s) {
   const SpeculationOptions& o = s.speculation;
   if (!o.on() || o.method == "ngram") return std::nullopt;
   if (o.method == "draft_model") {
-    const auto slash = s.file.find_last_of('/');
-    const std::string folder = slash == std::string::npos ? "" : s.file.substr(0, slash);
-    return load_model(o.draft_model, folder, s.file, "speculation.draft_model");
+    return load_model(o.draft_model, s.folder(), s.file, "speculation.draft_model");
   }
   ModelSpec draft = s.model;
   draft.num_hidden_layers = 1;
@@ -141,7 +126,8 @@ SchedulerConfig scheduler_config(const Scenario& s, const MemoryBudget& budget) 
 
 Blueprint make_blueprint(const Scenario& s) {
   Blueprint b;
-  const std::optional<Profile> profile = load_profile(s);
+  std::optional<Profile> profile;
+  if (s.profile != "roofline") profile = load_profile(s.profile);
   b.budget = budget_of(s);
   b.host = host_terms(s, profile);
   if (profile) b.profile_provenance_json = profile->provenance_json;

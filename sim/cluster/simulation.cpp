@@ -54,9 +54,8 @@ class Simulation {
   };
 
   std::unique_ptr<RequestSource> open(const Scenario& scenario) {
-    const auto slash = scenario.file.find_last_of('/');
-    const std::string folder = slash == std::string::npos ? "" : scenario.file.substr(0, slash);
-    auto source = open_workload(scenario.workload, folder, scenario.seed, outcome_.notes);
+    auto source =
+        open_workload(scenario.workload, scenario.folder(), scenario.seed, outcome_.notes);
     expected_ = source->size_hint();
     return source;
   }

@@ -28,10 +28,7 @@ std::unique_ptr<CostModel> make_cost_model(const CostOptions& options) {
                                          CudaGraphs{});
   }
   const Profile& profile = *options.profile;
-  if (profile.gpu != options.gpu.name) {
-    throw InputError({"", "profile " + profile.name, "measured on " + profile.gpu,
-                      "a profile of " + options.gpu.name});
-  }
+  check_profile_for(profile, options.gpu.name);
   std::unique_ptr<StepPricer> pricer;
   if (has_operator_tables(profile)) {
     pricer = make_operators_pricer(profile, ops, options.gpu, limits.kv_length);

@@ -7,14 +7,7 @@ namespace headway {
 
 void ActiveSequence::open(Request arriving, std::uint32_t slot, std::uint64_t order, SimTime now) {
   request = std::move(arriving);
-  sequence.request = &request;
-  sequence.slot = slot;
-  sequence.order = order;
-  sequence.arrival = now;
-  sequence.prompt_tokens = request.prompt_tokens;
-  sequence.max_tokens = request.max_tokens > 0 ? request.max_tokens : request.output_tokens;
-  sequence.output_target = std::min(sequence.max_tokens, request.output_tokens);
-  sequence.priority = request.priority;
+  sequence = make_sequence(request, slot, order, now);
   meter.enter(request.arrival, now);
 }
 

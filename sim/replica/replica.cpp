@@ -201,14 +201,15 @@ void Replica::price(ReplicaStep& step) {
   if (speculation_) {
     std::int32_t sampling = 0;
     for (const ScheduledSequence& entry : step.plan.scheduled) sampling += entry.samples;
-    const double draft_us = speculation_->draft_us(shape_, sampling, draft_shape_);
-    add_other_us(step.cost, draft_us);
-    step.cost.coverage_us[static_cast<std::size_t>(Coverage::kInterpolated)] += draft_us;
+    add_other(step.cost, speculation_->draft_cost(shape_, sampling, draft_shape_));
   }
   const StepPlan& plan = step.plan;
-  add_other_us(step.cost, config_.swap_us_per_block *
-                                  static_cast<double>(plan.swapped_in_blocks + plan.swapped_out_blocks) +
-                              config_.copy_us_per_block * static_cast<double>(plan.copied_blocks));
+  const auto swapped = static_cast<double>(plan.swapped_in_blocks + plan.swapped_out_blocks);
+  const auto copied = static_cast<double>(plan.copied_blocks);
+  const double moving_us =
+      config_.swap_us_per_block * swapped + config_.copy_us_per_block * copied;
+  // Bytes over a data-sheet bandwidth.
+  if (moving_us > 0) add_other(step.cost, moving_us, Coverage::kRoofline);
   step.decode_only_us = step.cost.gpu_us;
   if (shape_.prefill.empty()) return;
   leave_prefill_out(plan, shape_);

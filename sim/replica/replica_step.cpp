@@ -31,9 +31,17 @@ void leave_prefill_out(const StepPlan& plan, StepShape& shape) {
   shape.scheduled_sequences = shape.decode_sequences;
 }
 
-void add_other_us(StepCost& cost, double us) {
-  cost.gpu_us += us;
-  cost.by_class_us[static_cast<std::size_t>(OpClass::kOther)] += us;
+void add_other(StepCost& cost, const StepCost& other) {
+  cost.gpu_us += other.gpu_us;
+  cost.by_class_us[static_cast<std::size_t>(OpClass::kOther)] += other.gpu_us;
+  for (std::size_t i = 0; i < kCoverageKinds; ++i) cost.coverage_us[i] += other.coverage_us[i];
+}
+
+void add_other(StepCost& cost, double us, Coverage from) {
+  StepCost other;
+  other.gpu_us = us;
+  other.coverage_us[static_cast<std::size_t>(from)] = us;
+  add_other(cost, other);
 }
 
 StepRecord record_of(const ReplicaStep& step, std::uint32_t replica, std::uint64_t index) {

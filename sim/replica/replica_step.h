@@ -27,8 +27,9 @@ struct ReplicaStep {
 void shape_of(const StepPlan& plan, StepShape& shape);
 // The same step without its prefill chunks and what they sample. REQUIRES: shape is the plan's.
 void leave_prefill_out(const StepPlan& plan, StepShape& shape);
-// GPU time beside the modelled operators: drafting, swapping, copying.
-void add_other_us(StepCost& cost, double us);
+// GPU time beside the model's operators (drafting, swapping, copying): class kOther.
+void add_other(StepCost& cost, const StepCost& other);
+void add_other(StepCost& cost, double us, Coverage from);
 // As it is announced when it ends; `index` counts the replica's steps from 0.
 StepRecord record_of(const ReplicaStep& step, std::uint32_t replica, std::uint64_t index);
 

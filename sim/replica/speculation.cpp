@@ -19,6 +19,11 @@ std::int32_t geometric(double u, double rate, std::int32_t limit) {
   return n;
 }
 
+void add_passes(StepCost& sum, const StepCost& pass, double passes) {
+  sum.gpu_us += passes * pass.gpu_us;
+  for (std::size_t i = 0; i < kCoverageKinds; ++i) sum.coverage_us[i] += passes * pass.coverage_us[i];
+}
+
 }  // namespace
 
 double SpeculationStats::acceptance_rate() const {
@@ -47,8 +52,8 @@ void SpeculationStats::add(const SpeculationStats& other) {
 }
 
 Speculation::Speculation(SpeculationOptions options, std::uint64_t seed,
-                         std::shared_ptr<const CostModel> draft_cost)
-    : options_(std::move(options)), seed_(mix64(seed)), draft_cost_(std::move(draft_cost)) {
+                         std::shared_ptr<const CostModel> pass_cost)
+    : options_(std::move(options)), seed_(mix64(seed)), pass_cost_(std::move(pass_cost)) {
   stats_.accepted_at.resize(static_cast<std::size_t>(options_.num_speculative_tokens));
 }
 
@@ -92,35 +97,36 @@ std::int32_t Speculation::proposal(const Sequence& sequence, std::int32_t batch)
   return drafts_for_batch(batch);
 }
 
-double Speculation::draft_us(const StepShape& shape, std::int32_t sampling, StepShape& scratch) const {
+StepCost Speculation::draft_cost(const StepShape& shape, std::int32_t sampling,
+                                 StepShape& scratch) const {
+  StepCost cost;
   const std::int32_t k = drafts_for_batch(shape.scheduled_sequences);
-  if (draft_cost_ == nullptr || sampling == 0 || k == 0) return 0.0;
+  if (pass_cost_ == nullptr || sampling == 0 || k == 0) return cost;
   if (options_.method == "medusa") {
     // Every head is one more language-model head over the sequences that sampled.
     scratch.clear();
     scratch.sampled_sequences = sampling;
     scratch.scheduled_sequences = sampling;
-    const auto heads = static_cast<double>(options_.acceptance.size() > 1 ? options_.acceptance.size() : 4);
-    return heads * draft_cost_->price(scratch).gpu_us;
+    add_passes(cost, pass_cost_->price(scratch), static_cast<double>(options_.acceptance.size()));
+    return cost;
   }
   scratch = shape;
   scratch.sampled_sequences = sampling;
-  double us = draft_cost_->price(scratch).gpu_us;
-  if (k > 1) {
-    const double mean_kv = shape.decode_sequences > 0
-                               ? static_cast<double>(shape.decode_kv_tokens) / shape.decode_sequences
-                               : 1.0;
-    scratch.clear();
-    scratch.tokens = sampling;
-    scratch.decode_sequences = sampling;
-    scratch.decode_query_tokens = sampling;
-    scratch.decode_kv_tokens = std::llround(mean_kv * sampling);
-    scratch.decode_kv_max = std::max(shape.decode_kv_max, 1);
-    scratch.sampled_sequences = sampling;
-    scratch.scheduled_sequences = sampling;
-    us += (k - 1) * draft_cost_->price(scratch).gpu_us;
-  }
-  return us;
+  add_passes(cost, pass_cost_->price(scratch), 1);
+  if (k == 1) return cost;
+  const double mean_kv = shape.decode_sequences > 0
+                             ? static_cast<double>(shape.decode_kv_tokens) / shape.decode_sequences
+                             : 1.0;
+  scratch.clear();
+  scratch.tokens = sampling;
+  scratch.decode_sequences = sampling;
+  scratch.decode_query_tokens = sampling;
+  scratch.decode_kv_tokens = std::llround(mean_kv * sampling);
+  scratch.decode_kv_max = std::max(shape.decode_kv_max, 1);
+  scratch.sampled_sequences = sampling;
+  scratch.scheduled_sequences = sampling;
+  add_passes(cost, pass_cost_->price(scratch), k - 1);
+  return cost;
 }
 
 }  // namespace headway

@@ -29,9 +29,9 @@ struct SpeculationStats {
 // so that two policies compared on one workload see the same luck for the same token.
 class Speculation {
  public:
-  // `draft_cost` prices one pass of the drafter (null: drafting is free, as n-gram look-up nearly is).
+  // `pass_cost` prices one pass of the drafter (null: drafting is free, as n-gram look-up nearly is).
   Speculation(SpeculationOptions options, std::uint64_t seed,
-              std::shared_ptr<const CostModel> draft_cost);
+              std::shared_ptr<const CostModel> pass_cost);
 
   // Accepted of `draft_tokens` drafts when the sequence had `output_tokens` outputs.
   std::int32_t accepted(const Sequence& sequence, std::int32_t draft_tokens);
@@ -43,7 +43,7 @@ class Speculation {
   // GPU time of proposing after a step: `shape` is the step the target has run, `sampling` of its
   // sequences will draft. The drafter reads the step's tokens once (its own prefill included), then
   // makes k - 1 passes of one token each; medusa heads run once.
-  double draft_us(const StepShape& shape, std::int32_t sampling, StepShape& scratch) const;
+  StepCost draft_cost(const StepShape& shape, std::int32_t sampling, StepShape& scratch) const;
 
   const SpeculationStats& stats() const { return stats_; }
 
@@ -52,7 +52,7 @@ class Speculation {
 
   SpeculationOptions options_;
   std::uint64_t seed_;
-  std::shared_ptr<const CostModel> draft_cost_;
+  std::shared_ptr<const CostModel> pass_cost_;
   SpeculationStats stats_;
 };
 

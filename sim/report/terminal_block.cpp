@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <string>
 #include <string_view>
 
 #include "sim/report/names.h"
@@ -107,6 +109,28 @@ std::string engine_section(const RunSummary& s, const RunInfo& info) {
   return out;
 }
 
+// "kv_cache_bytes" reads "KV cache".
+std::string memory_label(std::string key) {
+  key.resize(key.size() - std::string_view("_bytes").size());
+  std::replace(key.begin(), key.end(), '_', ' ');
+  if (key.starts_with("kv ")) key.replace(0, 2, "KV");
+  if (key.starts_with("cuda ")) key.replace(0, 4, "CUDA");
+  if (key[0] >= 'a' && key[0] <= 'z') key[0] = static_cast<char>(key[0] - 'a' + 'A');
+  return key;
+}
+
+std::string memory_section(const RunInfo& info) {
+  if (info.kv_budget_bytes.empty()) return {};
+  std::string out = rule("Memory of one GPU");
+  for (const auto& [key, bytes] : info.kv_budget_bytes) {
+    if (!key.ends_with("_bytes")) continue;
+    const double gib = static_cast<double>(bytes) / (1 << 30);
+    out += value_row(memory_label(key), gib >= 0.01 ? fmt::format("{:.2f} GiB", gib)
+                                                    : fmt::format("{:.0f} KiB", gib * (1 << 20)));
+  }
+  return out;
+}
+
 std::string gpu_section(const UtilisationSummary& e) {
   std::string out = rule("GPU time");
   for (std::size_t i = 0; i < kOpClasses; ++i) {
@@ -183,7 +207,7 @@ std::string serving_block(const RunSummary& s, const RunInfo& info) {
 }
 
 std::string headway_block(const RunSummary& s, const RunInfo& info) {
-  return latency_section(s) + engine_section(s, info) + gpu_section(s.engine) + slo_section(s) +
+  return latency_section(s) + engine_section(s, info) + memory_section(info) + gpu_section(s.engine) + slo_section(s) +
          fmt::format("{:=^{}}\n", "", kColumns) + verdict_line(s) + "\n";
 }
 

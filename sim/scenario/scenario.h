@@ -52,6 +52,12 @@ struct Scenario {
   WorkloadOptions workload;
   SloOptions slo;
   std::uint64_t seed = 0;
+
+  // Where relative paths start; "" = the working folder.
+  std::string folder() const {
+    const auto slash = file.find_last_of('/');
+    return slash == std::string::npos ? "" : file.substr(0, slash);
+  }
 };
 
 }  // namespace headway

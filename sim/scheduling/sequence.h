@@ -49,4 +49,8 @@ struct Sequence {
   }
 };
 
+// The sequence of a request that enters a replica's queue at `arrival`. The request must outlive it.
+Sequence make_sequence(const Request& request, std::uint32_t slot, std::uint64_t order,
+                       SimTime arrival);
+
 }  // namespace headway

@@ -11,6 +11,7 @@
 
 #include "sim/core/errors.h"
 #include "sim/scheduling/sglang.h"
+#include "tests/conformance/recorded_request.h"
 #include "tests/conformance/replay.h"
 
 namespace headway::conformance {
@@ -92,19 +93,9 @@ class Replay {
     auto recorded = std::make_unique<Recorded>();
     Request& request = recorded->request;
     recorded->id = r.at("id");
-    request.id = requests_.size();
-    request.content_granularity = 1;
-    request.content_ids = r.at("prompt_token_ids").get<std::vector<std::uint64_t>>();
-    request.output_ids = r.at("output_token_ids").get<std::vector<std::uint64_t>>();
-    request.prompt_tokens = static_cast<std::int32_t>(request.content_ids.size());
-    request.output_tokens = static_cast<std::int32_t>(request.output_ids.size());
-    request.max_tokens = r.at("max_tokens");
-    Sequence& sequence = recorded->sequence;
-    sequence.request = &request;
-    sequence.slot = static_cast<std::uint32_t>(request.id);
-    sequence.prompt_tokens = request.prompt_tokens;
-    sequence.max_tokens = request.max_tokens;
-    sequence.output_target = std::min(request.output_tokens, request.max_tokens);
+    request = read_token_request(r, requests_.size());
+    recorded->sequence =
+        make_sequence(request, static_cast<std::uint32_t>(request.id), 0, SimTime());
     requests_.emplace(recorded->id, std::move(recorded));
   }
 

@@ -8,6 +8,7 @@
 
 #include "sim/core/errors.h"
 #include "sim/scheduling/vllm_v0.h"
+#include "tests/conformance/recorded_request.h"
 #include "tests/conformance/replay.h"
 
 namespace headway::conformance {
@@ -45,15 +46,8 @@ class Replay {
       : scheduler_(read_config(recording.at("config"))),
         step_time_s_(recording.at("config").value("step_time", 1.0)) {
     for (const json& entry : recording.at("requests")) {
-      Request& request = requests_.emplace_back();
-      request.id = requests_.size() - 1;
-      request.content_ids = entry.at("prompt_token_ids").get<std::vector<std::uint64_t>>();
-      request.content_granularity = 1;
-      request.output_ids = entry.at("output_token_ids").get<std::vector<std::uint64_t>>();
-      request.prompt_tokens = static_cast<std::int32_t>(request.content_ids.size());
-      request.output_tokens = static_cast<std::int32_t>(request.output_ids.size());
-      request.max_tokens = entry.at("max_tokens");
-      request.priority = entry.value("priority", 0);
+      const Request& request =
+          requests_.emplace_back(read_token_request(entry, requests_.size()));
       names_.push_back(entry.at("id"));
       by_name_[names_.back()] = request.id;
     }
@@ -91,15 +85,8 @@ class Replay {
 
  private:
   void arrive(const Request& request, SimTime now) {
-    Sequence& sequence = sequences_.emplace_back();
-    sequence.request = &request;
-    sequence.slot = static_cast<std::uint32_t>(request.id);
-    sequence.order = sequences_.size();
-    sequence.arrival = now;
-    sequence.prompt_tokens = request.prompt_tokens;
-    sequence.max_tokens = request.max_tokens;
-    sequence.output_target = std::min(request.output_tokens, request.max_tokens);
-    sequence.priority = request.priority;
+    Sequence& sequence = sequences_.emplace_back(make_sequence(
+        request, static_cast<std::uint32_t>(request.id), sequences_.size() + 1, now));
     scheduler_.add(sequence);
   }
 

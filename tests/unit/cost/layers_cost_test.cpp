@@ -2,24 +2,13 @@
 #include "sim/cost/make_cost_model.h"
 #include "sim/cost/profile_pricers.h"
 #include "tests/support/catch.h"
+#include "tests/unit/cost/fixtures.h"
 
 using namespace headway;
 
 namespace {
 
-ModelSpec three_layers() {
-  ModelSpec model;
-  model.name = "small";
-  model.num_hidden_layers = 3;
-  model.hidden_size = 64;
-  model.intermediate_size = 128;
-  model.num_attention_heads = 4;
-  model.num_key_value_heads = 2;
-  model.head_dim = 16;
-  model.vocab_size = 64;
-  model.max_position_embeddings = 4096;
-  return model;
-}
+ModelSpec three_layers() { return dense_model("small", 3, {64, 128, 4, 2, 16, 64}); }
 
 GpuSpec a_gpu() {
   GpuSpec gpu;

@@ -9,6 +9,7 @@
 #include "sim/cost/measured_operators.h"
 #include "sim/cost/profile_pricers.h"
 #include "tests/support/catch.h"
+#include "tests/unit/cost/fixtures.h"
 
 using namespace headway;
 
@@ -31,16 +32,7 @@ GpuSpec h100_spec() {
 }
 
 ModelSpec qwen3_14b() {
-  ModelSpec model;
-  model.name = "qwen3-14b";
-  model.num_hidden_layers = 40;
-  model.hidden_size = 5120;
-  model.intermediate_size = 17408;
-  model.num_attention_heads = 40;
-  model.num_key_value_heads = 8;
-  model.head_dim = 128;
-  model.vocab_size = 151936;
-  model.max_position_embeddings = 40960;
+  ModelSpec model = dense_model("qwen3-14b", 40, {5120, 17408, 40, 8, 128, 151936}, 40960);
   model.qk_norm = true;
   return model;
 }
@@ -55,15 +47,6 @@ ModelSpec on_the_grid() {
   model.intermediate_size = 8192;
   model.vocab_size = 65536;
   return model;
-}
-
-StepShape decode(std::int32_t batch, std::int32_t kv) {
-  StepShape shape;
-  shape.tokens = shape.decode_sequences = shape.decode_query_tokens = batch;
-  shape.decode_kv_tokens = std::int64_t{batch} * kv;
-  shape.decode_kv_max = kv;
-  shape.sampled_sequences = batch;
-  return shape;
 }
 
 StepShape prefill(std::int32_t prompts, std::int32_t length, std::int32_t context = 0) {

@@ -5,38 +5,17 @@
 #include "sim/cost/make_cost_model.h"
 #include "sim/cost/roofline_cost.h"
 #include "tests/support/catch.h"
+#include "tests/unit/cost/fixtures.h"
 
 using namespace headway;
 
 namespace {
 
 ModelSpec llama_2_13b(std::int32_t kv_heads) {
-  ModelSpec model;
-  model.name = "llama-2-13b";
-  model.num_hidden_layers = 40;
-  model.hidden_size = 5120;
-  model.intermediate_size = 13824;
-  model.num_attention_heads = 40;
-  model.num_key_value_heads = kv_heads;
-  model.head_dim = 128;
-  model.vocab_size = 32000;
-  model.max_position_embeddings = 4096;
-  return model;
+  return dense_model("llama-2-13b", 40, {5120, 13824, 40, kv_heads, 128, 32000});
 }
 
-ModelSpec tiny() {
-  ModelSpec model;
-  model.name = "tiny";
-  model.num_hidden_layers = 1;
-  model.hidden_size = 64;
-  model.intermediate_size = 128;
-  model.num_attention_heads = 4;
-  model.num_key_value_heads = 2;
-  model.head_dim = 16;
-  model.vocab_size = 64;
-  model.max_position_embeddings = 4096;
-  return model;
-}
+ModelSpec tiny() { return dense_model("tiny", 1, {64, 128, 4, 2, 16, 64}); }
 
 GpuSpec gpu(double flops, double bandwidth) {
   GpuSpec spec;
@@ -46,15 +25,6 @@ GpuSpec gpu(double flops, double bandwidth) {
   spec.link_bandwidth = 1e9;
   spec.link_latency_us = 3;
   return spec;
-}
-
-StepShape decode(std::int32_t batch, std::int32_t kv) {
-  StepShape shape;
-  shape.tokens = shape.decode_sequences = shape.decode_query_tokens = batch;
-  shape.decode_kv_tokens = std::int64_t{batch} * kv;
-  shape.decode_kv_max = kv;
-  shape.sampled_sequences = batch;
-  return shape;
 }
 
 double class_us(const StepCost& cost, OpClass op) {

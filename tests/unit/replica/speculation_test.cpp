@@ -83,8 +83,11 @@ TEST_CASE("drafting costs one pass over the step's tokens and k - 1 of one token
   shape.decode_kv_tokens = 4000;
   shape.scheduled_sequences = 5;
   // First pass: 100 + 50 prefill tokens + 2 * 4; two more: 100 + 2 * 5 each.
-  CHECK(s.draft_us(shape, 5, scratch) == Approx(158.0 + 2 * 110.0));
-  CHECK(Speculation(options({0.5}, 3), 1, nullptr).draft_us(shape, 5, scratch) == 0.0);
+  CHECK(s.draft_cost(shape, 5, scratch).gpu_us == Approx(158.0 + 2 * 110.0));
+  // The drafter's time is told as what its own cost model told it was: here the roofline.
+  CHECK(s.draft_cost(shape, 5, scratch).coverage_us[static_cast<std::size_t>(Coverage::kRoofline)] ==
+        Approx(378.0));
+  CHECK(Speculation(options({0.5}, 3), 1, nullptr).draft_cost(shape, 5, scratch).gpu_us == 0.0);
 }
 
 TEST_CASE("speculation settings that make no sense are refused", "[unit][speculation]") {

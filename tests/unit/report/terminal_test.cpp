@@ -112,6 +112,18 @@ TEST_CASE("our block keeps to 50 columns and accounts for the whole latency", "[
   CHECK_THAT(headway_block(summary(), info), !ContainsSubstring("SLO"));
 }
 
+TEST_CASE("our block shows the memory budget, each part", "[unit]") {
+  RunInfo info;
+  CHECK_THAT(headway_block(RunSummary(), info), !ContainsSubstring("Memory of one GPU"));
+  info.kv_budget_bytes = {{"total_bytes", 80LL << 30}, {"kv_cache_bytes", 42LL << 30},
+                          {"cuda_graph_bytes", 1LL << 29}, {"block_bytes", 2560 << 10}};
+  const std::string text = headway_block(RunSummary(), info);
+  CHECK_THAT(text, ContainsSubstring("Total                                    80.00 GiB\n"));
+  CHECK_THAT(text, ContainsSubstring("KV cache                                 42.00 GiB\n"));
+  CHECK_THAT(text, ContainsSubstring("CUDA graph                                0.50 GiB\n"));
+  CHECK_THAT(text, ContainsSubstring("Block                                     2560 KiB\n"));
+}
+
 TEST_CASE("the verdict line gives slope and cause", "[unit]") {
   RunSummary s = summary();
   s.verdict.trend_known = true;

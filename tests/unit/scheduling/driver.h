@@ -31,14 +31,8 @@ class Driver {
   Sequence& arrive(Request arriving) {  // its id is set
     Request& request = requests_.emplace_back(std::move(arriving));
     request.id = requests_.size() - 1;
-    Sequence& sequence = sequences_.emplace_back();
-    sequence.request = &request;
-    sequence.slot = static_cast<std::uint32_t>(request.id);
-    sequence.order = request.id;
-    sequence.arrival = now_;
-    sequence.prompt_tokens = request.prompt_tokens;
-    sequence.max_tokens = sequence.output_target = request.output_tokens;
-    sequence.priority = request.priority;
+    Sequence& sequence = sequences_.emplace_back(
+        make_sequence(request, static_cast<std::uint32_t>(request.id), request.id, now_));
     scheduler_->add(sequence);
     return sequence;
   }
