@@ -17,8 +17,8 @@ struct OpRow {
   const char* op;
   Axes axes;
 };
-const std::array<OpRow, 16>& op_rows() {
-  static const std::array<OpRow, 16> rows{{
+const std::array<OpRow, 27>& op_rows() {
+  static const std::array<OpRow, 27> rows{{
       {"gemm", {"n", "k", "m"}},
       {"attn_prefill", {"heads", "kv_heads", "batch", "new_tokens"}},
       {"attn_decode", {"heads", "kv_heads", "batch", "kv_tokens"}},
@@ -35,6 +35,17 @@ const std::array<OpRow, 16>& op_rows() {
       {"attn_skew", {"n_decode", "n_long", "prefill_chunk", "kv_prefill", "kv_short", "kv_long"}},
       {"iteration", {"prompt_tokens", "output_tokens", "batch"}},
       {"host", {"batch"}},
+      {"rmsnorm", {"hidden", "tokens"}},
+      {"rope", {"heads", "kv_heads", "tokens"}},
+      {"silu_mul", {"width", "tokens"}},
+      {"kv_write", {"kv_heads", "tokens"}},
+      {"embedding", {"hidden", "tokens"}},
+      {"sampling", {"vocab", "sequences"}},
+      {"rejection_verify", {"vocab", "batch", "draft_tokens"}},
+      {"attn_prefill_past", {"heads", "kv_heads", "batch", "past_tokens", "new_tokens"}},
+      {"mla_decode", {"heads", "batch", "kv_tokens"}},
+      {"ssm_update", {"heads", "head_dim", "state", "batch"}},
+      {"gdn_update", {"heads", "key_dim", "value_dim", "batch"}},
   }};
   return rows;
 }

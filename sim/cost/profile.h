@@ -27,6 +27,17 @@ namespace headway {
 // attn_skew          n_decode, n_long, prefill_chunk, kv_prefill, kv_short, kv_long   model, tp, at
 // iteration          prompt_tokens, output_tokens, batch      model, gpus, phase (prompt | token)
 // host               batch                                    part, model, tp
+// rmsnorm            hidden, tokens                           dtype, residual (yes | no)
+// rope               heads, kv_heads, tokens                  dtype, head_dim
+// silu_mul           width, tokens                            dtype
+// kv_write           kv_heads, tokens                         kv, head_dim, page
+// embedding          hidden, tokens                           dtype
+// sampling           vocab, sequences                         dtype, method (greedy | top_k_top_p)
+// rejection_verify   vocab, batch, draft_tokens               dtype
+// attn_prefill_past  heads, kv_heads, batch, past_tokens, new_tokens   kv, head_dim, window
+// mla_decode         heads, batch, kv_tokens                  kv, latent, rope
+// ssm_update         heads, head_dim, state, batch            state_dtype, groups
+// gdn_update         heads, key_dim, value_dim, batch         state_dtype
 //
 // gemm: n output features, k input features (rank-local), m tokens. attn_prefill: from an empty
 // history. attn_decode: kv_tokens of EACH sequence, the new token included. moe: the distribution
@@ -35,7 +46,12 @@ namespace headway {
 // `experts` are those that the tokens hit. per_sequence: lm_head, sampler. attn_mixed: ONE call for
 // a mixed batch; kv_decode of EACH decode sequence. attn_skew: one call in which n_long of the decode
 // sequences hold kv_long tokens; at = skew is that batch, mean and max are the batches of equal
-// lengths, the mean and kv_long. iteration: whole engine steps. host: CPU time of a step.
+// lengths, the mean and kv_long. iteration: whole engine steps. host: CPU time of a step. rmsnorm: with
+// the residual's addition or without. silu_mul: width of the result. kv_write: keys and values of
+// one layer into pages. attn_prefill_past: attn_prefill behind past_tokens of cache in EACH
+// sequence. rejection_verify: draft_tokens of EACH sequence. mla_decode: all heads over one latent
+// of `latent` + `rope` elements. ssm_update: one token of each of `batch` sequences through a
+// Mamba-2 layer's state, heads x head_dim x state; gdn_update: the same of a gated delta net.
 //
 // Variant values are dtype names (core/dtype.h) or words. fp8 weights also say "scaling": tensor
 // (listed first, so it is found when the scaling is not asked for) or block (128x128 blocks).
