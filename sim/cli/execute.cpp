@@ -41,6 +41,7 @@ RunInfo describe_run(const Scenario& s, const RunOutcome& outcome, double wall_s
   info.seed = s.seed;
   info.fingerprint = hex(outcome.fingerprint);
   info.events = static_cast<std::int64_t>(outcome.events);
+  info.steps_skipped = static_cast<std::int64_t>(outcome.steps_skipped);
   info.num_gpu_blocks = outcome.budget.num_gpu_blocks;
   info.prefix_queries = outcome.prefix_queries;
   info.prefix_hits = outcome.prefix_hits;
@@ -72,7 +73,8 @@ SloLimits slo_limits(const Scenario& s) { return {s.slo.ttft_ms, s.slo.tpot_ms, 
 
 bool wants_progress(bool quiet) { return !quiet && is_terminal(stderr); }
 
-Execution execute(const Scenario& scenario, std::span<Observer* const> extra, bool show_progress) {
+Execution execute(const Scenario& scenario, std::span<Observer* const> extra, bool show_progress,
+                  const RunOptions& options) {
   const WorkloadOptions& w = scenario.workload;
   RunMetrics metrics({slo_limits(scenario), false});
   FailureCounter failures;
@@ -85,7 +87,7 @@ Execution execute(const Scenario& scenario, std::span<Observer* const> extra, bo
 
   const auto start = std::chrono::steady_clock::now();
   Execution result;
-  result.outcome = simulate(scenario, observers);
+  result.outcome = simulate(scenario, observers, options);
   const double wall_s =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   result.summary = metrics.result();

@@ -23,7 +23,8 @@ struct Execution {
 };
 
 // Runs the scenario; `extra` observers listen too. A progress line on stderr when asked for.
-Execution execute(const Scenario& scenario, std::span<Observer* const> extra, bool show_progress);
+Execution execute(const Scenario& scenario, std::span<Observer* const> extra, bool show_progress,
+                  const RunOptions& options = {});
 
 // What the user should know beside the numbers: rows skipped, requests refused. One a line.
 std::string notes_text(const Execution& execution);

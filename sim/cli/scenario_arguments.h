@@ -17,12 +17,13 @@ class ScenarioArguments {
   // `more` comes after the --set ones. InputError.
   Scenario load(const std::vector<Assignment>& more = {}) const;
   bool quiet() const { return quiet_; }
+  bool step_by_step() const { return step_by_step_; }
 
  private:
   std::string path_;
   std::vector<std::string> sets_;
   std::optional<std::int64_t> seed_, limit_;
-  bool quiet_ = false;
+  bool quiet_ = false, step_by_step_ = false;
 };
 
 }  // namespace headway

@@ -26,9 +26,10 @@ class Simulation {
         blueprint_(std::move(blueprint)),
         client_(open(scenario), scenario.workload.max_concurrency),
         router_(make_router(scenario.cluster.router, scenario.seed)) {
+    blueprint_.replica.skip_ahead = !options.step_by_step;
     for (std::int32_t i = 0; i < scenario.cluster.replicas; ++i) {
       const auto id = static_cast<std::uint32_t>(i);
-      replicas_.push_back({make_replica(blueprint_, id, observers), 0, SimTime::never()});
+      replicas_.push_back({make_replica(blueprint_, id, observers), 0, 0, SimTime::never()});
     }
     loads_.resize(replicas_.size());
   }
@@ -37,7 +38,9 @@ class Simulation {
     schedule_send(SimTime());
     while (!queue_.empty()) {
       const auto event = queue_.pop();
-      note(event);
+      if (out_of_date(event.body)) continue;
+      ++outcome_.events;
+      outcome_.end = event.time;
       std::visit([&](const auto& body) { handle(body, event.time); }, event.body);
       if (options_.check_every_event) check();
     }
@@ -49,6 +52,7 @@ class Simulation {
   struct Seat {
     std::unique_ptr<Replica> replica;
     std::uint64_t wake_generation;
+    std::uint64_t step_generation;
     SimTime wake_at;              // of the pending wake event; never = none
     std::int64_t under_way = 0;   // requests sent to it, still in its host's front end
   };
@@ -69,8 +73,7 @@ class Simulation {
     queue_.push(send_at_, Phase::kArrival, SendEvent{++send_generation_});
   }
 
-  void handle(const SendEvent& event, SimTime now) {
-    if (event.generation != send_generation_) return;
+  void handle(const SendEvent&, SimTime now) {
     send_pending_ = false;
     while (client_.next_send().value_or(SimTime::never()) <= now) send(client_.pop(now), now);
     schedule_send(now);
@@ -79,6 +82,7 @@ class Simulation {
 
   void send(Request request, SimTime now) {
     ++outcome_.requests;
+    note(now, request.id);
     for (Observer* o : observers_) o->on_arrival(request.id, now);
     for (std::size_t i = 0; i < replicas_.size(); ++i) {
       loads_[i].outstanding = replicas_[i].replica->outstanding() + replicas_[i].under_way;
@@ -99,6 +103,8 @@ class Simulation {
   }
 
   void admit(Request request, std::uint32_t replica, SimTime now) {
+    note(now, replica);
+    if (replicas_[replica].replica->catch_up(now, started_)) expect_step_ends(replica);
     replicas_[replica].replica->submit(std::move(request), now);
     collect(replica, now);
     if (replicas_[replica].replica->may_plan()) wake(replica, now);
@@ -116,20 +122,38 @@ class Simulation {
     Seat& seat = replicas_[replica];
     if (seat.wake_at <= at) return;
     seat.wake_at = at;
-    queue_.push(at, Phase::kWake, WakeEvent{replica, ++seat.wake_generation});
+    queue_.push(at, Phase::kWake, WakeEvent{replica, ++seat.wake_generation}, replica);
   }
 
   void handle(const WakeEvent& event, SimTime now) {
     Seat& seat = replicas_[event.replica];
-    if (event.generation != seat.wake_generation) return;
     seat.wake_at = SimTime::never();
     if (!seat.replica->may_plan()) return;
     seat.replica->start_steps(now, started_);
-    for (SimTime end : started_.step_ends) {
-      queue_.push(end, Phase::kStepEnd, StepEndEvent{event.replica});
-    }
+    expect_step_ends(event.replica);
     if (started_.wake_at != SimTime::never()) wake(event.replica, started_.wake_at);
     collect(event.replica, now);
+  }
+
+  void expect_step_ends(std::uint32_t replica) {
+    Seat& seat = replicas_[replica];
+    if (started_.replaces) ++seat.step_generation;
+    for (SimTime end : started_.step_ends) {
+      queue_.push(end, Phase::kStepEnd, StepEndEvent{replica, seat.step_generation}, replica);
+    }
+  }
+
+  bool out_of_date(const EventBody& body) const {
+    if (const auto* send = std::get_if<SendEvent>(&body)) {
+      return send->generation != send_generation_;
+    }
+    if (const auto* end = std::get_if<StepEndEvent>(&body)) {
+      return end->generation != replicas_[end->replica].step_generation;
+    }
+    if (const auto* wake = std::get_if<WakeEvent>(&body)) {
+      return wake->generation != replicas_[wake->replica].wake_generation;
+    }
+    return false;
   }
 
   // Tells the client who has left, which may let it send.
@@ -157,17 +181,9 @@ class Simulation {
     return std::move(parcels_[index]);
   }
 
-  void note(const Queue::Event& event) {
-    ++outcome_.events;
-    std::uint64_t h = combine64(outcome_.fingerprint, static_cast<std::uint64_t>(event.time.ns()));
-    h = combine64(h, static_cast<std::uint64_t>(event.phase) * 16 + event.body.index());
-    const std::uint64_t id = std::visit(
-        [](const auto& body) -> std::uint64_t {
-          if constexpr (requires { body.replica; }) return body.replica;
-          else return body.generation;
-        },
-        event.body);
-    outcome_.fingerprint = combine64(h, id);
+  void note(SimTime now, std::uint64_t id) {
+    outcome_.fingerprint =
+        combine64(combine64(outcome_.fingerprint, static_cast<std::uint64_t>(now.ns())), id);
   }
 
   void check() const {
@@ -191,6 +207,8 @@ class Simulation {
     for (const Seat& seat : replicas_) {
       seat.replica->check_drained();
       outcome_.steps += seat.replica->steps();
+      outcome_.steps_skipped += seat.replica->steps_skipped();
+      outcome_.fingerprint = combine64(outcome_.fingerprint, seat.replica->timeline());
       outcome_.preemptions += seat.replica->preemptions();
       if (seat.replica->speculation() != nullptr) {
         outcome_.speculation.add(seat.replica->speculation()->stats());
@@ -200,7 +218,6 @@ class Simulation {
       outcome_.prefix_queries += kv.prefix_queries;
       outcome_.prefix_hits += kv.prefix_hits;
     }
-    outcome_.end = queue_.now();
     outcome_.budget = blueprint_.budget;
     outcome_.cost_description = blueprint_.cost->describe();
     outcome_.profile_provenance_json = blueprint_.profile_provenance_json;

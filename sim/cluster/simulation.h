@@ -17,15 +17,18 @@
 namespace headway {
 
 struct RunOptions {
+  bool step_by_step = false;      // every engine step as an event of its own: slower, same results
   bool check_every_event = false;              // INV-1 and INV-2 after every event: slow, for tests
   std::function<void(double fraction)> progress;  // called now and then; 0..1 of the requests
 };
 
 // What a run was, beside what the observers heard.
 struct RunOutcome {
-  std::uint64_t fingerprint = 0;  // over (time, phase, kind, ids) of every event, in order
-  std::uint64_t events = 0;
+  // Over the time and place of every arrival, in order, and the end of every step, by replica.
+  std::uint64_t fingerprint = 0;
+  std::uint64_t events = 0;         // handled; fewer where steps were skipped
   std::uint64_t steps = 0;
+  std::uint64_t steps_skipped = 0;  // of them, summed up in runs instead of simulated one by one
   std::int64_t requests = 0;      // that arrived
   std::int64_t preemptions = 0;
   SimTime end;

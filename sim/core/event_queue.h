@@ -14,7 +14,8 @@ namespace headway {
 // look again, then observe, then stop.
 enum class Phase : std::uint8_t { kStepEnd, kArrival, kWake, kSample, kStop };
 
-// Events in one total order: (time, phase, sequence of insertion). An event for "now" goes through
+// Events in one total order: (time, phase, rank, sequence of insertion). The rank makes the order of
+// simultaneous events of several replicas independent of how long ago each was foreseen. An event for "now" goes through
 // the queue like any other. Body is a std::variant of named event values, never a closure, so that
 // logs and the fingerprint can name it.
 template <typename Body>
@@ -23,14 +24,15 @@ class EventQueue {
   struct Event {
     SimTime time;
     Phase phase;
+    std::uint32_t rank;
     std::uint64_t sequence;
     Body body;
   };
 
   // REQUIRES: time >= now().
-  void push(SimTime time, Phase phase, Body body) {
+  void push(SimTime time, Phase phase, Body body, std::uint32_t rank = 0) {
     SIM_CHECK(time >= now_, "an event may not lie in the past");
-    heap_.push(Event{time, phase, next_sequence_++, std::move(body)});
+    heap_.push(Event{time, phase, rank, next_sequence_++, std::move(body)});
   }
 
   bool empty() const { return heap_.empty(); }
@@ -51,6 +53,7 @@ class EventQueue {
     bool operator()(const Event& a, const Event& b) const {
       if (a.time != b.time) return a.time > b.time;
       if (a.phase != b.phase) return a.phase > b.phase;
+      if (a.rank != b.rank) return a.rank > b.rank;
       return a.sequence > b.sequence;
     }
   };

@@ -1,6 +1,26 @@
 #include "sim/cost/cost_model.h"
 
+#include <algorithm>
+
 namespace headway {
+
+void CostModel::price_run(const StepShape& first, std::int64_t steps, DecodeRunCost& out) const {
+  out.fixed = price(first);
+  const auto largest = [](const auto& parts) {
+    return std::max_element(parts.begin(), parts.end()) - parts.begin();
+  };
+  out.changing = static_cast<OpClass>(largest(out.fixed.by_class_us));
+  out.gpu_us.clear();
+  out.from.clear();
+  StepShape shape = first;
+  for (std::int64_t i = 0; i < steps; ++i) {
+    const StepCost cost = price(shape);
+    out.gpu_us.push_back(cost.gpu_us);
+    out.from.push_back(static_cast<std::uint8_t>(largest(cost.coverage_us)));
+    shape.decode_kv_tokens += shape.decode_sequences;
+    ++shape.decode_kv_max;
+  }
+}
 
 std::string_view op_class_name(OpClass op) {
   switch (op) {

@@ -36,12 +36,24 @@ struct StepCost {
   std::array<double, kCoverageKinds> coverage_us{};  // the same time split by where it came from
 };
 
+// GPU time of a run of decode steps, each with every sequence one token longer than the one before.
+// A buffer that the caller reuses.
+struct DecodeRunCost {
+  StepCost fixed;                 // what all the steps have in common
+  OpClass changing = OpClass::kDecodeAttention;  // the class of what they have not
+  std::vector<double> gpu_us;     // of each step: the very number that price() gives
+  std::vector<std::uint8_t> from; // Coverage of what it has beyond `fixed`
+};
+
 // Step -> GPU time, from a profile or from the roofline. Lowered once per run: price() is a few
 // look-ups (well under a microsecond) and allocates nothing. Thread-safe for concurrent reads.
 class CostModel {
  public:
   virtual ~CostModel() = default;
   virtual StepCost price(const StepShape& shape) const = 0;
+  // The `steps` decode steps that begin with `first`. A few nanoseconds a step where the model is
+  // lowered. REQUIRES: no prefill, one query a sequence.
+  virtual void price_run(const StepShape& first, std::int64_t steps, DecodeRunCost& out) const;
   // KV length above which, and step size above which, price() extrapolates; for messages.
   virtual std::string describe() const = 0;
 };

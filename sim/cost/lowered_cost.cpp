@@ -153,13 +153,18 @@ Priced LoweredCost::decode(const StepShape& shape) const {
   return {mean.us + skew * (all.us - mean.us), weaker(mean.from, all.from)};
 }
 
-StepCost LoweredCost::price(const StepShape& shape) const {
+StepCost LoweredCost::fixed_part(const StepShape& shape) const {
   const std::int32_t rows = graphs_.padded(shape.tokens);
   StepCost cost = rows <= limits_.tokens ? linear_[static_cast<std::size_t>(rows)]
                                          : pricer_->linear(rows);
   const std::int32_t sampled = shape.sampled_sequences;
   add_cost(cost, sampled <= limits_.sequences ? lm_head_[static_cast<std::size_t>(sampled)]
                                               : pricer_->lm_head(sampled));
+  return cost;
+}
+
+StepCost LoweredCost::price(const StepShape& shape) const {
+  StepCost cost = fixed_part(shape);
   const Priced decode = this->decode(shape);
   if (shape.prefill.empty()) {
     add_cost(cost, OpClass::kDecodeAttention, decode.us, decode.from);
@@ -167,6 +172,63 @@ StepCost LoweredCost::price(const StepShape& shape) const {
     pricer_->add_prefill(shape, decode, cost);
   }
   return cost;
+}
+
+// decode_at() for ever longer sums: remembers the piece it is on.
+class LoweredCost::Walker {
+ public:
+  Walker(const LoweredCost& cost, std::int32_t batch)
+      : cost_(cost), batch_(batch), end_(static_cast<std::int64_t>(cost.limits_.kv_length) * batch) {
+    if (batch <= cost.limits_.sequences) row_ = &cost.row(batch);
+  }
+
+  Priced at(std::int64_t kv_tokens) {
+    if (row_ == nullptr || kv_tokens >= end_ || kv_tokens < batch_) {
+      return cost_.decode_at(batch_, kv_tokens);
+    }
+    if (kv_tokens >= next_) {
+      const auto after = std::upper_bound(row_->sums.begin(), row_->sums.end(), kv_tokens);
+      const auto i = static_cast<std::size_t>(after - row_->sums.begin()) - 1;
+      piece_ = &row_->pieces[i];
+      first_ = row_->sums[i];
+      next_ = row_->sums[i + 1];
+    }
+    const std::int64_t into = kv_tokens - first_;
+    return {piece_->us + piece_->slope * static_cast<double>(into),
+            into == 0 ? piece_->at : piece_->after};
+  }
+
+ private:
+  const LoweredCost& cost_;
+  std::int32_t batch_;
+  std::int64_t end_;
+  const Row* row_ = nullptr;
+  const Row::Piece* piece_ = nullptr;
+  std::int64_t first_ = 0, next_ = 0;
+};
+
+void LoweredCost::price_run(const StepShape& first, std::int64_t steps, DecodeRunCost& out) const {
+  out.fixed = fixed_part(first);
+  out.changing = OpClass::kDecodeAttention;
+  const auto n = static_cast<std::size_t>(steps);
+  out.gpu_us.resize(n);
+  out.from.resize(n);
+  const std::int32_t batch = first.decode_sequences;
+  const double skew = pricer_->decode_skew(batch);
+  std::int64_t sum = first.decode_kv_tokens;
+  std::int64_t longest = std::int64_t{first.decode_kv_max} * batch;
+  const bool level = skew == 0 || longest <= sum;  // stays so: both grow by the batch a step
+  Walker mean_walker(*this, batch), all_walker(*this, batch);
+  for (std::size_t i = 0; i < n; ++i, sum += batch, longest += batch) {
+    const Priced mean = mean_walker.at(sum);
+    Priced decode = mean;
+    if (!level) {
+      const Priced all = all_walker.at(longest);
+      decode = {mean.us + skew * (all.us - mean.us), weaker(mean.from, all.from)};
+    }
+    out.gpu_us[i] = out.fixed.gpu_us + decode.us;
+    out.from[i] = static_cast<std::uint8_t>(decode.from);
+  }
 }
 
 std::string LoweredCost::describe() const { return pricer_->describe(); }

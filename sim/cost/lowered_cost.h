@@ -37,6 +37,7 @@ class LoweredCost final : public CostModel {
   ~LoweredCost() override;
 
   StepCost price(const StepShape& shape) const override;
+  void price_run(const StepShape& first, std::int64_t steps, DecodeRunCost& out) const override;
   std::string describe() const override;
 
   // Decode attention for equal KV lengths. Several queries of one sequence (verification of a
@@ -47,7 +48,9 @@ class LoweredCost final : public CostModel {
   double decode_skew(std::int32_t batch) const;
 
  private:
-  struct Row;  // decode pieces of one batch size
+  struct Row;     // decode pieces of one batch size
+  class Walker;   // along a row
+  StepCost fixed_part(const StepShape& shape) const;  // all but attention
   const Row& row(std::int32_t batch) const;
   Priced decode(const StepShape& shape) const;
   Priced decode_at(std::int32_t batch, std::int64_t kv_tokens) const;

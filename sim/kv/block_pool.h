@@ -10,7 +10,7 @@ using BlockId = std::int32_t;
 
 // The pool of KV blocks of a paged cache, as vLLM V1 keeps it (v0.16.0, vllm/v1/core/block_pool.py
 // and kv_cache_utils.py):
-//  - free blocks stand in one doubly linked queue, at first 1, 2, ..., N-1; take() pops its head,
+//  - free blocks stand in one queue, at first 1, 2, ..., N-1; take() pops its head,
 //    a block that loses its last reference joins its tail;
 //  - a block may carry the hash of the tokens it holds (with all tokens before them). It keeps the
 //    hash while it is free, so a later prompt can find it, and loses it only when take() hands the
@@ -22,10 +22,10 @@ class BlockPool {
   // REQUIRES: num_blocks >= 2; the null block is one of them.
   explicit BlockPool(std::int64_t num_blocks);
 
-  std::int64_t usable_blocks() const { return static_cast<std::int64_t>(refs_.size()) - 1; }
+  std::int64_t usable_blocks() const { return static_cast<std::int64_t>(blocks_.size()) - 1; }
   std::int64_t free_blocks() const { return free_blocks_; }
   std::int64_t cached_blocks() const { return cached_blocks_; }  // free ones that carry a hash
-  std::int32_t references(BlockId block) const { return refs_[block]; }
+  std::int32_t references(BlockId block) const { return blocks_[static_cast<std::size_t>(block)].refs; }
 
   // The head of the free queue, with one reference and without its hash.
   // REQUIRES: free_blocks() > 0.
@@ -37,7 +37,7 @@ class BlockPool {
 
   // REQUIRES: the block is referenced and carries no hash.
   void set_hash(BlockId block, std::uint64_t hash);
-  bool hashed(BlockId block) const { return hashed_[block] != 0; }
+  bool hashed(BlockId block) const { return blocks_[static_cast<std::size_t>(block)].hashed != 0; }
   BlockId find(std::uint64_t hash) const;  // 0 = none
 
   std::vector<BlockId> free_queue() const;     // head first
@@ -46,21 +46,32 @@ class BlockPool {
   void check() const;
 
  private:
-  struct Link {
-    BlockId previous = 0;  // 0 is the queue's anchor
-    BlockId next = 0;
+  struct Block {
+    std::int32_t refs = 0;
+    std::uint32_t place = 0;  // while it is free: its place in the queue
+    std::uint32_t hashed = 0;
   };
-  void unlink(BlockId block);
+  bool stands_at(BlockId block, std::uint32_t place) const {
+    const Block& b = blocks_[static_cast<std::size_t>(block)];
+    return b.refs == 0 && b.place == place;
+  }
+  BlockId& slot(std::uint32_t place) { return queue_[place & (queue_.size() - 1)]; }
+  BlockId slot(std::uint32_t place) const { return queue_[place & (queue_.size() - 1)]; }
+  void push(BlockId block);
+  void close_gaps();
   void drop_hash(BlockId block);
   std::size_t bucket(std::uint64_t hash) const { return hash & (buckets_.size() - 1); }
 
-  std::vector<std::int32_t> refs_;
-  std::vector<Link> links_;  // ring through links_[0]: next is the head, previous the tail
+  std::vector<Block> blocks_;
+  // The free queue: a ring, walked in order rather than from block to block, which would wait for
+  // memory at each. A block that touch() took out of the middle leaves its entry behind; an entry
+  // counts only where its block still stands_at() it. Places count up (and round).
+  std::vector<BlockId> queue_;
+  std::uint32_t head_ = 0, tail_ = 0;
   std::int64_t free_blocks_ = 0;
   std::int64_t cached_blocks_ = 0;
 
   // Hash index: chains through the blocks themselves, oldest first within a bucket.
-  std::vector<std::uint8_t> hashed_;
   std::vector<std::uint64_t> hashes_;
   std::vector<BlockId> chain_next_;
   std::vector<BlockId> buckets_;

@@ -34,6 +34,10 @@ class ContiguousKv final : public KvStore {
   bool can_admit(const AdmissionDemand& demand, std::int64_t spare) const override;
   void admit(std::uint32_t slot, const AdmissionDemand& demand) override;
   bool store(std::uint32_t slot, std::int32_t tokens) override;  // always within the reservation
+  std::int32_t room(std::uint32_t slot) const override {
+    return by_slot_[slot].at_end - by_slot_[slot].tokens;
+  }
+  bool grows() const override { return false; }
   void release(std::uint32_t slot) override;
   void retain(std::uint32_t slot) override;
   void release_retained() override;

@@ -20,6 +20,10 @@ class CountedKv final : public KvStore {
   bool store(std::uint32_t slot, std::int32_t tokens) override;
   // The sequence stores only its first `tokens` tokens: rejected drafts. Blocks past them are freed.
   void rewind(std::uint32_t slot, std::int32_t tokens);
+  std::int32_t room(std::uint32_t slot) const override {
+    return by_slot_[slot].capacity - by_slot_[slot].tokens;
+  }
+  bool grows() const override { return true; }
   void release(std::uint32_t slot) override;
   void retain(std::uint32_t slot) override;
   void release_retained() override;

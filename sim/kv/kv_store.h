@@ -31,11 +31,15 @@ class KvStore {
   // The sequence stores `tokens` tokens from now on (never fewer than before). Takes what more
   // memory that needs; false, and nothing changed, where there is none.
   virtual bool store(std::uint32_t slot, std::int32_t tokens) = 0;
+  // Tokens that the sequence can store before it needs more memory than it holds.
+  virtual std::int32_t room(std::uint32_t slot) const = 0;
   virtual void release(std::uint32_t slot) = 0;
   // The sequence has ended but its memory stays held (and stored) until release_retained().
   virtual void retain(std::uint32_t slot) = 0;
   virtual void release_retained() = 0;
 
+  // Whether storing can need more memory than admission took.
+  virtual bool grows() const = 0;
   virtual std::int64_t free_blocks() const = 0;
   virtual std::int64_t blocks_of(std::uint32_t slot) const = 0;  // held by the sequence
   // Most sequences that can be held at once whatever they are; only a fixed reservation knows.

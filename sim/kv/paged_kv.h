@@ -71,6 +71,14 @@ class PagedKv {
   // Hashes the full blocks within the first `tokens` tokens (asynchronous scheduling learns what a
   // step sampled only later).
   void cache_blocks(std::uint32_t slot, std::int32_t tokens);
+  // Tokens that the slot's blocks still have room for.
+  std::int32_t room(std::uint32_t slot) const {
+    return tables_[slot].capacity - tables_[slot].stored;
+  }
+  // Every slot stores `steps` tokens more, one a step: as that many rounds of allocate() over the
+  // slots would, block for block. The last `unknown` of a slot's tokens are not hashed yet.
+  // REQUIRES: the blocks are free.
+  void extend(std::span<const std::uint32_t> slots, std::int64_t steps, std::int32_t unknown);
   // Releases the table, last block first, so that the head of a sequence survives longest.
   void free(std::uint32_t slot);
 
@@ -81,6 +89,7 @@ class PagedKv {
   // Leading blocks of the slot that every sequence with blocks shares; 0 without prefix caching.
   std::int32_t common_prefix_blocks(std::uint32_t slot) const;
   const BlockPool& pool() const { return pool_; }
+  std::int32_t block_size() const { return options_.block_size; }
   KvUsage usage() const;
   // Counts a first admission for the hit rate.
   void count_query(std::int64_t tokens, std::int64_t hit_tokens);
@@ -104,6 +113,7 @@ class PagedKv {
   bool grow(Table& table, const KvDemand& demand, const PrefixHit& hit);
   void store(Table& table, std::int32_t end);
   void hash_blocks(Table& table, std::int32_t tokens);
+  void in_turn(std::span<const std::int32_t> waits, std::int64_t steps);
   std::uint64_t block_hash(Table& table, std::int32_t index);
   std::int64_t tokens_in(const Table& table, std::size_t index) const;
 
@@ -114,6 +124,7 @@ class PagedKv {
   std::int64_t holders_ = 0;       // tables that hold blocks
   std::int64_t table_blocks_ = 0;  // entries of all tables
   std::int64_t copied_blocks_ = 0;
+  std::vector<std::int32_t> waits_, turns_, first_turn_;  // buffers of extend()
   std::int64_t tokens_stored_ = 0;  // shared blocks count once
   std::uint64_t query_tokens_ = 0;
   std::uint64_t hit_tokens_ = 0;

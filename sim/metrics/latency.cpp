@@ -6,6 +6,7 @@
 #include <string>
 
 #include "sim/core/errors.h"
+#include "sim/metrics/decode_run.h"
 #include "sim/metrics/slo.h"
 
 namespace headway {
@@ -58,6 +59,12 @@ void LatencyMetrics::on_token_gaps(SimTime gap, std::int64_t count, SimTime /*no
     compact_at_ = std::max(compact_at_, 2 * gaps_.size());
   }
   gaps_.push_back({gap.ns(), count});
+}
+
+void LatencyMetrics::on_decode_run(const DecodeRunRecord& run) {
+  for (std::size_t i = 1; i < run.ends.size(); ++i) {
+    on_token_gaps(run.ends[i] - run.ends[i - 1], run.first.batch, run.ends[i]);
+  }
 }
 
 void LatencyMetrics::on_finish(const RequestRecord& r) {

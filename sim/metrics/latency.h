@@ -39,6 +39,7 @@ class LatencyMetrics final : public Observer {
 
   void on_arrival(std::uint64_t request, SimTime now) override;
   void on_token_gaps(SimTime gap, std::int64_t count, SimTime now) override;
+  void on_decode_run(const DecodeRunRecord& run) override;
   // INV-3: arrival <= scheduled <= first token <= finish, and the parts sum to E2EL.
   void on_finish(const RequestRecord& request) override;
 

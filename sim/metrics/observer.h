@@ -61,12 +61,19 @@ struct StepRecord {
   std::int64_t kv_largest_free_run = 0;    // blocks; contiguous allocators (external fragmentation)
 };
 
-// Hears the facts of a simulation. Calls come in simulated-time order (per replica).
+struct DecodeRunRecord;  // sim/metrics/decode_run.h
+
+// Hears the facts of a simulation. Calls come in simulated-time order (per replica; a run of decode
+// steps is told when it is over).
 class Observer {
  public:
   virtual ~Observer() = default;
   virtual void on_arrival(std::uint64_t /*request*/, SimTime /*now*/) {}
   virtual void on_step(const StepRecord& /*step*/) {}
+  // A run of decode steps, in the place of the calls that each would have made: on_token_gaps() (but
+  // for the first step, whose gaps are told apart), on_tokens() and on_step(). Makes those calls
+  // unless overridden.
+  virtual void on_decode_run(const DecodeRunRecord& run);
   // `count` gaps of `gap` between consecutive tokens, ending at `now` (pooled ITL). Tokens of one
   // request that come out of one step together (speculation) end one gap, as vLLM's chunks do.
   virtual void on_token_gaps(SimTime /*gap*/, std::int64_t /*count*/, SimTime /*now*/) {}

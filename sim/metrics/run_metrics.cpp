@@ -33,6 +33,12 @@ void RunMetrics::on_arrival(std::uint64_t request, SimTime now) {
 
 void RunMetrics::on_step(const StepRecord& step) { utilisation_.on_step(step); }
 
+void RunMetrics::on_decode_run(const DecodeRunRecord& run) {
+  latency_.on_decode_run(run);
+  peaks_.on_decode_run(run);
+  utilisation_.on_decode_run(run);
+}
+
 void RunMetrics::on_token_gaps(SimTime gap, std::int64_t count, SimTime now) {
   latency_.on_token_gaps(gap, count, now);
 }

@@ -25,6 +25,7 @@ class RunMetrics final : public Observer {
 
   void on_arrival(std::uint64_t request, SimTime now) override;
   void on_step(const StepRecord& step) override;
+  void on_decode_run(const DecodeRunRecord& run) override;
   void on_token_gaps(SimTime gap, std::int64_t count, SimTime now) override;
   void on_tokens(std::int64_t count, SimTime now) override;
   void on_finish(const RequestRecord& request) override;

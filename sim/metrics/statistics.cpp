@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 #include <cstddef>
 
 #include "sim/core/errors.h"
@@ -66,9 +67,47 @@ double percentile(std::span<const ValueRun> sorted, double q) {
   return percentile_of(sorted, count_of(sorted), q);
 }
 
+namespace {
+
+// By the bits that the values use, eleven at a time, lowest first.
+void sort_by_digits(std::vector<ValueRun>& runs, std::uint64_t used_bits) {
+  constexpr int kBits = 11;
+  constexpr std::uint64_t kMask = (std::uint64_t{1} << kBits) - 1;
+  std::vector<ValueRun> other(runs.size());
+  std::vector<std::size_t> start(kMask + 1);
+  for (int shift = 0; shift < 63 && used_bits >> shift != 0; shift += kBits) {
+    const auto digit = [shift](const ValueRun& run) {
+      return static_cast<std::size_t>(static_cast<std::uint64_t>(run.value) >> shift & kMask);
+    };
+    std::fill(start.begin(), start.end(), 0);
+    for (const ValueRun& run : runs) ++start[digit(run)];
+    std::size_t sum = 0;
+    for (std::size_t& s : start) sum += std::exchange(s, sum);
+    for (const ValueRun& run : runs) other[start[digit(run)]++] = run;
+    runs.swap(other);
+  }
+}
+
+void sort_by_value(std::vector<ValueRun>& runs) {
+  constexpr std::size_t kFew = 4096;
+  std::int64_t least = 0;
+  std::uint64_t used_bits = 0;
+  for (const ValueRun& run : runs) {
+    least = std::min(least, run.value);
+    used_bits |= static_cast<std::uint64_t>(run.value);
+  }
+  if (runs.size() > kFew && least >= 0) {
+    sort_by_digits(runs, used_bits);
+  } else {
+    std::sort(runs.begin(), runs.end(),
+              [](const ValueRun& a, const ValueRun& b) { return a.value < b.value; });
+  }
+}
+
+}  // namespace
+
 void sort_and_merge(std::vector<ValueRun>& runs) {
-  std::sort(runs.begin(), runs.end(),
-            [](const ValueRun& a, const ValueRun& b) { return a.value < b.value; });
+  sort_by_value(runs);
   std::size_t kept = 0;
   for (const ValueRun& run : runs) {
     if (run.count == 0) continue;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "sim/metrics/decode_run.h"
+
 namespace headway {
 namespace {
 
@@ -12,7 +14,7 @@ double ratio(double part, double whole) { return whole > 0 ? part / whole : 0.0;
 
 }  // namespace
 
-void Utilisation::on_step(const StepRecord& s) {
+std::int64_t Utilisation::cover(const StepRecord& s, SimTime end) {
   if (s.replica >= busy_until_.size()) {
     busy_until_.resize(s.replica + 1);
     seen_.resize(s.replica + 1);
@@ -22,13 +24,16 @@ void Utilisation::on_step(const StepRecord& s) {
     ++sum_.replicas;
   }
   SimTime& busy_until = busy_until_[s.replica];
-  const SimTime end = s.start + s.duration;
   const std::int64_t covered =
       std::max<std::int64_t>(0, (end - std::max(s.start, busy_until)).ns());
   busy_until = std::max(busy_until, end);
-
-  const auto weight = static_cast<double>(covered);
   busy_ns_ += covered;
+  return covered;
+}
+
+void Utilisation::on_step(const StepRecord& s) {
+  const std::int64_t covered = cover(s, s.start + s.duration);
+  const auto weight = static_cast<double>(covered);
   batch_ += weight * s.batch;
   running_ += weight * static_cast<double>(s.running);
   waiting_ += weight * static_cast<double>(s.waiting);
@@ -58,6 +63,63 @@ void Utilisation::on_step(const StepRecord& s) {
   }
   for (std::size_t i = 0; i < class_us_.size(); ++i) class_us_[i] += s.by_class_us[i];
   for (std::size_t i = 0; i < coverage_us_.size(); ++i) coverage_us_[i] += s.coverage_us[i];
+}
+
+// The same sums over all steps of the run; what is alike in all of them is added once.
+void Utilisation::on_decode_run(const DecodeRunRecord& run) {
+  on_step(run.first);
+  const std::int64_t later = run.steps() - 1;
+  if (later == 0) return;
+  const StepRecord& s = run.first;
+  StepRecord rest = s;
+  rest.start = s.start + s.duration;
+  const auto weight = static_cast<double>(cover(rest, run.ends.back()));
+  const std::int64_t duration = (run.ends.back() - rest.start).ns();
+  const std::int64_t last_kv = s.kv_blocks + run.blocks_taken_by(later);
+  double taken = 0, stored = 0;  // above the first step's, x ns
+  std::int64_t blocks = 0;
+  const std::size_t period = run.blocks_taken.empty() ? 0 : run.blocks_taken.size() - 1;
+  std::size_t place = 0;
+  std::array<double, 4> changing_us{};
+  for (std::size_t i = 1; i < run.ends.size(); ++i) {
+    const auto ns = static_cast<double>((run.ends[i] - run.ends[i - 1]).ns());
+    if (period > 0) {
+      blocks += run.blocks_taken[place + 1] - run.blocks_taken[place];
+      place = place + 1 == period ? 0 : place + 1;
+    }
+    taken += ns * static_cast<double>(blocks);
+    stored += ns * static_cast<double>(i);
+    changing_us[run.from[i]] += run.gpu_us[i] - run.fixed_us;
+  }
+  batch_ += weight * s.batch;
+  running_ += weight * static_cast<double>(s.running);
+  waiting_ += weight * static_cast<double>(s.waiting);
+  kv_held_ += weight * static_cast<double>(s.kv_blocks) + taken;
+  kv_total_ += weight * static_cast<double>(s.kv_blocks_total);
+  slots_reserved_ += weight * static_cast<double>(s.kv_tokens_reserved) +
+                     taken * static_cast<double>(run.block_size);
+  slots_stored_ += weight * static_cast<double>(s.kv_tokens_stored) + stored * s.batch;
+  if (s.kv_largest_free_run > 0) {  // contiguous: nothing is taken meanwhile
+    const std::int64_t free = s.kv_blocks_total - s.kv_blocks;
+    free_blocks_ += weight * static_cast<double>(free);
+    scattered_blocks_ += weight * static_cast<double>(free - s.kv_largest_free_run);
+  }
+  sum_.steps += later;
+  duration_ns_ += duration;
+  gpu_ns_ += duration - later * s.host.ns();
+  host_ns_ += later * s.host.ns();
+  sum_.decode_tokens += later * s.decode_tokens;
+  sum_.kv_peak_blocks = std::max(sum_.kv_peak_blocks, last_kv);
+  if (s.kv_blocks_total > 0) {
+    sum_.kv_peak_share = std::max(sum_.kv_peak_share, static_cast<double>(last_kv) /
+                                                          static_cast<double>(s.kv_blocks_total));
+  }
+  const auto n = static_cast<double>(later);
+  for (std::size_t i = 0; i < class_us_.size(); ++i) class_us_[i] += n * run.fixed_class_us[i];
+  for (std::size_t i = 0; i < coverage_us_.size(); ++i) {
+    class_us_[run.changing_class] += changing_us[i];
+    coverage_us_[i] += n * run.fixed_coverage_us[i] + changing_us[i];
+  }
 }
 
 UtilisationSummary Utilisation::result(SimTime span) const {
@@ -94,7 +156,22 @@ void SecondPeaks::on_arrival(std::uint64_t /*request*/, SimTime now) {
 }
 
 void SecondPeaks::on_tokens(std::int64_t count, SimTime now) {
-  std::int64_t& tokens = tokens_[second_of(now)];
+  add_tokens(count, second_of(now));
+}
+
+void SecondPeaks::on_decode_run(const DecodeRunRecord& run) {
+  std::size_t i = 0;
+  while (i < run.ends.size()) {
+    const std::int64_t second = second_of(run.ends[i]);
+    const SimTime next = origin_ + SimTime::from_ns((second + 1) * kNsPerSecond);
+    const std::size_t first = i;
+    while (i < run.ends.size() && run.ends[i] < next) ++i;
+    add_tokens(run.first.batch * static_cast<std::int64_t>(i - first), second);
+  }
+}
+
+void SecondPeaks::add_tokens(std::int64_t count, std::int64_t second) {
+  std::int64_t& tokens = tokens_[second];
   tokens += count;
   max_tokens_ = std::max(max_tokens_, tokens);
 }

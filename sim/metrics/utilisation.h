@@ -37,10 +37,14 @@ struct UtilisationSummary {
 class Utilisation final : public Observer {
  public:
   void on_step(const StepRecord& step) override;
+  void on_decode_run(const DecodeRunRecord& run) override;
   // `span` is the time from first arrival to last finish.
   UtilisationSummary result(SimTime span) const;
 
  private:
+  // The time of `s` that no earlier step of its replica has covered.
+  std::int64_t cover(const StepRecord& s, SimTime end);
+
   std::vector<SimTime> busy_until_;  // by replica
   std::vector<bool> seen_;
   UtilisationSummary sum_;  // counts so far; shares and means are made in result()
@@ -93,6 +97,7 @@ class SecondPeaks final : public Observer {
  public:
   void on_arrival(std::uint64_t request, SimTime now) override;
   void on_tokens(std::int64_t count, SimTime now) override;
+  void on_decode_run(const DecodeRunRecord& run) override;
   void on_finish(const RequestRecord& request) override;
 
   std::int64_t max_output_tokens() const { return max_tokens_; }
@@ -100,6 +105,7 @@ class SecondPeaks final : public Observer {
 
  private:
   std::int64_t second_of(SimTime t) const;
+  void add_tokens(std::int64_t count, std::int64_t second);
 
   bool started_ = false;
   SimTime origin_;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "sim/core/errors.h"
+#include "sim/core/hash.h"
 
 namespace headway {
 namespace {
@@ -43,6 +44,7 @@ std::uint32_t Replica::take_slot() {
 }
 
 void Replica::submit(Request request, SimTime now) {
+  SIM_CHECK(!run_.active, "a request is submitted into a run of steps");
   ++submitted_;
   ++sequences_;
   const std::uint32_t slot = take_slot();
@@ -111,6 +113,7 @@ void Replica::on_followers(const ScheduledSequence& entry, Act act) {
 
 void Replica::start_steps(SimTime now, Started& started) {
   started.step_ends.clear();
+  started.replaces = false;
   started.wake_at = SimTime::never();
   may_plan_ = false;
   if (in_flight_.empty()) {  // time without a step is the host's, for whoever was waiting in it
@@ -147,6 +150,8 @@ void Replica::start_steps(SimTime now, Started& started) {
     SIM_CHECK(scheduler_->waiting() + scheduler_->running() == 0 ||
                   started.wake_at != SimTime::never(),
               "INV-6: requests wait, nothing runs, and the scheduler plans nothing");
+  } else {
+    begin_run(started);
   }
 }
 
@@ -168,6 +173,8 @@ void Replica::admit_plan(ReplicaStep& step, SimTime now) {
     }
   }
   step.prefill_tokens = step.decode_tokens = step.cached_tokens = step.recomputed_tokens = 0;
+  bool all_ran = plan.preempted.empty() && plan.rejected.empty() &&
+                 plan.swapped_in_blocks + plan.swapped_out_blocks == 0;
   for (const ScheduledSequence& entry : plan.scheduled) {
     (entry.prefill ? step.prefill_tokens : step.decode_tokens) += entry.num_tokens;
     if (entry.prefill && entry.sequence->preemptions > 0) {
@@ -175,6 +182,7 @@ void Replica::admit_plan(ReplicaStep& step, SimTime now) {
       step.recomputed_tokens += std::clamp(lost, 0, entry.num_tokens);
     }
     if (entry.kind == ScheduledKind::kRunning) continue;
+    all_ran = false;
     ActiveSequence& a = active(*entry.sequence);
     if (entry.prefill) step.cached_tokens += entry.computed_before;  // else it was swapped in
     if (a.scheduled == SimTime::never()) {
@@ -187,6 +195,7 @@ void Replica::admit_plan(ReplicaStep& step, SimTime now) {
       follower.meter.scheduled(now, ledger_);
     });
   }
+  step.only_decodes = all_ran && step.decode_tokens == std::ssize(plan.scheduled);
   step.kv = scheduler_->kv_usage();
   step.running = scheduler_->running();
   step.waiting = scheduler_->waiting();
@@ -236,10 +245,12 @@ void Replica::time_step(ReplicaStep& step, SimTime now) {
 
 void Replica::end_step(SimTime now) {
   SIM_CHECK(!in_flight_.empty(), "a step ends that was not begun");
+  if (run_.active) finish_run();
   std::unique_ptr<ReplicaStep> step = std::move(in_flight_.front());
   in_flight_.pop_front();
   SIM_CHECK(step->end == now, "steps end in order and on time");
   ++steps_;
+  timeline_ = mix64(timeline_ + static_cast<std::uint64_t>(now.ns()));
   advance_ledger(*step, now);
   update_.clear();
   verify_drafts(*step);

@@ -11,6 +11,7 @@
 #include "sim/cost/cost_model.h"
 #include "sim/metrics/observer.h"
 #include "sim/replica/active_sequence.h"
+#include "sim/replica/decode_run.h"
 #include "sim/replica/host_times.h"
 #include "sim/replica/replica_step.h"
 #include "sim/replica/request_group.h"
@@ -30,6 +31,7 @@ struct ReplicaConfig {
   double swap_us_per_block = 0;            // one KV block over the host link
   double copy_us_per_block = 0;            // one KV block within the GPU's memory
   bool shares_samples = false;             // the scheduler forks a request's samples and beams
+  bool skip_ahead = false;                 // runs of decode steps at once (the caller must catch_up())
 };
 
 // A request that left a replica, for whoever sent it.
@@ -53,6 +55,8 @@ class Replica {
 
   struct Started {
     std::vector<SimTime> step_ends;         // one a step begun now, in order
+    bool replaces = false;                  // the ends are those of all steps in flight; what was
+                                            // said before is void
     SimTime wake_at = SimTime::never();     // look again then, if nothing else happens
   };
   // Plans as many steps as may be in flight. REQUIRES: may_plan().
@@ -60,6 +64,10 @@ class Replica {
   // True when a plan may be made: nothing in flight, or a step has just ended.
   bool may_plan() const { return may_plan_; }
 
+  // Skipping ahead, the replica may be in the middle of a run of steps that nobody has looked at:
+  // brings it to where it is now, with all that ended up to and including this instant. True when it
+  // was; `started` then says when the steps in flight end. REQUIRED before submit() with skip_ahead.
+  bool catch_up(SimTime now, Started& started);
   // The oldest step in flight ends now.
   void end_step(SimTime now);
 
@@ -69,6 +77,8 @@ class Replica {
   bool idle() const { return in_flight_.empty(); }
   std::int64_t outstanding() const { return submitted_ - departed_; }
   std::uint64_t steps() const { return steps_; }
+  std::uint64_t steps_skipped() const { return skipped_; }  // of them, settled in runs
+  std::uint64_t timeline() const { return timeline_; }      // a hash of all step ends in order
   std::int64_t preemptions() const { return preemptions_; }
   const Scheduler& scheduler() const { return *scheduler_; }
   const Speculation* speculation() const { return speculation_.get(); }  // null = off
@@ -94,6 +104,14 @@ class Replica {
   void depart(ActiveSequence& a, SimTime now, bool failed, std::string reason);
   void check_conservation() const;
 
+  // Runs of decode steps (replica_run.cpp).
+  bool steps_alike() const;
+  void begin_run(Started& started);
+  void finish_run();
+  void settle_run(std::int64_t steps);
+  void emit_run(const StepPlan& plan, SimTime longest, SimTime first_end, SimTime last_end);
+  void move_in_flight(std::int64_t steps);
+
   ReplicaConfig config_;
   std::unique_ptr<Scheduler> scheduler_;
   std::shared_ptr<const CostModel> cost_;
@@ -115,6 +133,7 @@ class Replica {
   StepUpdate update_;
   SharingStats sharing_;
   std::int64_t groups_ = 0;     // requests with several sequences that are in here
+  DecodeRun run_;
 
   TimeLedger ledger_;
   SimTime ledger_at_;       // the ledger has accounted for time up to here
@@ -124,7 +143,8 @@ class Replica {
   bool may_plan_ = true;
   std::int64_t submitted_ = 0, departed_ = 0, preemptions_ = 0;  // requests, sequences
   std::int64_t sequences_ = 0;  // in the scheduler
-  std::uint64_t steps_ = 0, order_ = 0;
+  std::uint64_t steps_ = 0, skipped_ = 0, order_ = 0;
+  std::uint64_t timeline_ = 0;
 };
 
 }  // namespace headway

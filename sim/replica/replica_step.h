@@ -20,6 +20,7 @@ struct ReplicaStep {
   SimTime start, end, host;
   std::int32_t prefill_tokens = 0, decode_tokens = 0, cached_tokens = 0, recomputed_tokens = 0;
   std::int64_t running = 0, waiting = 0;  // after the plan
+  bool only_decodes = false;  // one token each for sequences that ran before, and nothing besides
   KvUsage kv;                             // after the plan
 };
 

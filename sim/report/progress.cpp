@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <string>
 
+#include "sim/metrics/decode_run.h"
+
 namespace headway {
 namespace {
 
@@ -21,6 +23,8 @@ ProgressLine::ProgressLine(std::FILE* stream, bool enabled, std::int64_t total)
 ProgressLine::~ProgressLine() { wipe(); }
 
 void ProgressLine::on_step(const StepRecord& step) { look(step.start + step.duration); }
+
+void ProgressLine::on_decode_run(const DecodeRunRecord& run) { look(run.ends.back()); }
 
 void ProgressLine::on_finish(const RequestRecord& request) {
   ++done_;

@@ -20,6 +20,7 @@ class ProgressLine final : public Observer {
   ProgressLine& operator=(const ProgressLine&) = delete;
 
   void on_step(const StepRecord& step) override;
+  void on_decode_run(const DecodeRunRecord& run) override;
   void on_finish(const RequestRecord& request) override;
   void on_end(SimTime now) override;
 

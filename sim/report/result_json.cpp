@@ -143,7 +143,7 @@ Json headway_json(const RunSummary& s, const RunInfo& info) {
                       {"saving", sharing.saving}};
   }
   // Said where it is not what the contract promises.
-  if (percentiles_text(s) != "exact") out["percentiles"] = percentiles_text(s);
+  if (const std::string text = percentiles_text(s); text != "exact") out["percentiles"] = text;
   out["coverage"] = tagged(kCoverageTags, s.engine.coverage_share);
   out["attribution_ms"] = tagged(kPartTags, s.attribution_ms);
   out["slo_attainment"] = or_null(s.slo_attainment);
@@ -152,6 +152,7 @@ Json headway_json(const RunSummary& s, const RunInfo& info) {
   out["slo"] = slo_json(s);
   out["verdict"] = verdict_json(s.verdict);
   out["mean_held_ms"] = s.mean_held_ms;
+  out["steps_skipped"] = info.steps_skipped;
   return out;
 }
 

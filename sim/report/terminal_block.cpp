@@ -71,6 +71,10 @@ std::string engine_section(const RunSummary& s, const RunInfo& info) {
   const std::int64_t blocks = info.num_gpu_blocks > 0 ? info.num_gpu_blocks : e.kv_blocks_total;
   std::string out = rule("Engine");
   out += value_row("Steps", fmt::format("{}", e.steps));
+  if (info.steps_skipped > 0 && e.steps > 0) {
+    out += percent_row("Steps skipped ahead", static_cast<double>(info.steps_skipped) /
+                                                  static_cast<double>(e.steps));
+  }
   out += value_row("Mean step", fmt::format("{:.2f} ms", e.mean_step_ms));
   out += value_row("Mean batch", fmt::format("{:.1f} sequences", e.mean_batch));
   out += value_row("Mean running / waiting",

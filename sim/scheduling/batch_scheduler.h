@@ -24,6 +24,11 @@ class BatchScheduler : public Scheduler {
   void plan(SimTime now, StepPlan& plan) final;
   void complete(const StepPlan& plan, const StepResult& result, StepUpdate& update) final;
 
+  // Holds for a decide() that decodes all that runs and then admits the head of the line by seats,
+  // budget and can_admit(); a policy of another kind overrides it.
+  void repeats(const StepPlan& plan, Repeats& out) const override;
+  void repeat(const StepPlan& plan, std::int64_t steps) final;
+
   std::int64_t waiting() const final { return waiting_count_; }
   std::int64_t running() const final { return static_cast<std::int64_t>(running_.size()); }
   KvUsage kv_usage() const final { return kv_->usage(); }
@@ -59,6 +64,11 @@ class BatchScheduler : public Scheduler {
   std::int64_t spare_blocks() const { return spare_blocks_; }
   // Whether a decode needs a free block even where its last one has room (vLLM before V1).
   virtual bool decode_needs_free_block() const { return false; }
+
+  // Whether the head of the line may become another one while nobody joins it or leaves it.
+  virtual bool head_changes() const { return false; }
+  // Whether anybody is admitted while a batch runs.
+  virtual bool admits_to_running() const { return true; }
 
   // The next sequence to admit; those before it that can never run are rejected. nullptr: none.
   Sequence* next_waiting(SimTime now, StepPlan& plan);

@@ -56,6 +56,8 @@ class EarliestDeadline final : public ContinuousBatching {
     return nullptr;
   }
 
+  bool head_changes() const override { return true; }  // a deadline may pass
+
  private:
   std::int64_t deadline(const Sequence& sequence) const {
     if (limit_ == SimTime::never()) return limit_.ns();

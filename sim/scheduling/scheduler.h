@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "sim/core/sim_time.h"
 #include "sim/kv/kv_usage.h"
@@ -25,6 +26,18 @@ struct SchedulerConfig {
   std::string_view speculation;  // "" | "ngram" | "eagle" | "draft_model" ...
   double slo_ttft_ms = 0;        // the scenario's TTFT limit (edf); 0 = none
   std::uint64_t seed = 0;        // policies that draw (sglang "random")
+};
+
+// For how long a plan holds. A buffer that the caller reuses.
+struct Repeats {
+  std::int64_t steps = 0;  // further steps
+  // KV blocks that the sequences take in further step j (1, 2, ...), with period n = its size:
+  // new_blocks[(j - 1) % n]. Empty: none are ever taken.
+  std::vector<std::int32_t> new_blocks;
+  void clear() {
+    steps = 0;
+    new_blocks.clear();
+  }
 };
 
 // Decides the steps of one replica. Owns the queues and the KV of its engine; reads no clock
@@ -52,6 +65,16 @@ class Scheduler {
   virtual void plan(SimTime now, StepPlan& plan) = 0;
   // The step of `plan` has run: appends tokens, finishes sequences, frees KV.
   virtual void complete(const StepPlan& plan, const StepResult& result, StepUpdate& update) = 0;
+
+  // How many more times the scheduler will make this very plan, as far as it is certain: the same
+  // sequences in the same order, one token each, nobody admitted, preempted or finished. Holds until
+  // a sequence is added or aborted. May be cautious; 0 is always right.
+  // REQUIRES: `plan` is the newest, all outstanding ones name the same sequences, as many as there
+  // are batches in flight.
+  virtual void repeats(const StepPlan& /*plan*/, Repeats& out) const { out.clear(); }
+  // Leaves the scheduler as if, `steps` times, the oldest plan had completed and this one been made
+  // again. REQUIRES: repeats() has promised that many.
+  virtual void repeat(const StepPlan& plan, std::int64_t steps);
 
   // Waiting, preempted and swapped sequences, and those whose group has yet to fork.
   virtual std::int64_t waiting() const = 0;

@@ -79,6 +79,10 @@ const SchedulerEntry& find_scheduler(const std::string& name) {
       {.place = "engine.scheduler", .found = "\"" + name + "\"", .expected = one_of(name, names)});
 }
 
+void Scheduler::repeat(const StepPlan&, std::int64_t steps) {
+  SIM_CHECK(steps == 0, "a scheduler that promises nothing is asked to repeat a plan");
+}
+
 std::unique_ptr<Scheduler> make_scheduler(const SchedulerConfig& config) {
   return find_scheduler(config.engine.scheduler).make(config);
 }

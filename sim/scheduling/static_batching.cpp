@@ -45,6 +45,8 @@ class StaticBatching final : public ContinuousBatching {
     }
   }
 
+  bool admits_to_running() const override { return false; }
+
   void release_finished(Sequence& sequence) override {
     if (engine_.release_at_batch_end) {
       kv_->retain(sequence.slot);

@@ -42,6 +42,7 @@ VllmV1::VllmV1(const SchedulerConfig& config)
       reserve_full_isl_(config.engine.scheduler_reserve_full_isl),
       beam_switch_probability_(config.engine.beam_switch_probability),
       seed_(mix64(config.seed)),
+      prefix_caching_(config.engine.enable_prefix_caching),
       kv_(kv_options(config)),
       waiting_(by_priority_) {
   SIM_CHECK(max_num_seqs_ > 0 && max_step_tokens_ > 0 && max_model_len_ > 0);

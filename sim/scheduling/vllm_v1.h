@@ -50,6 +50,9 @@ class VllmV1 : public Scheduler {
   void plan(SimTime now, StepPlan& plan) override;
   void complete(const StepPlan& plan, const StepResult& result, StepUpdate& update) override;
 
+  void repeats(const StepPlan& plan, Repeats& out) const override;
+  void repeat(const StepPlan& plan, std::int64_t steps) override;
+
   std::int64_t waiting() const override {
     return static_cast<std::int64_t>(waiting_.size() + refused_.size()) + followers_;
   }
@@ -82,6 +85,8 @@ class VllmV1 : public Scheduler {
 
   // After a step (vllm_v1_update.cpp).
   bool samples_anew(const Sequence& sequence) const;
+  bool nobody_will_join(const StepPlan& plan) const;
+  std::int64_t further_steps(const Sequence& sequence) const;
   void take_tokens(Sequence& sequence, std::int32_t sampled, StepUpdate& update);
 
   void leave_queue(Sequence& sequence);
@@ -118,6 +123,7 @@ class VllmV1 : public Scheduler {
   bool reserve_full_isl_;
   double beam_switch_probability_;
   std::uint64_t seed_;
+  bool prefix_caching_;
 
   PagedKv kv_;
   WaitingQueue waiting_;
@@ -128,6 +134,7 @@ class VllmV1 : public Scheduler {
   std::int64_t followers_ = 0;      // members whose group has yet to fork
   std::int64_t seats_kept_ = 0;     // for those of them whose leader runs
   std::vector<Sequence*> staying_;  // beams that go on; a buffer
+  std::vector<std::uint32_t> slots_;  // buffer of repeat()
   bool left_running_ = false;       // complete() finished someone: running_ must be compacted
 };
 

@@ -50,6 +50,8 @@ class VirtualTokenCounter final : public ContinuousBatching {
     return least == nullptr ? nullptr : least->line.front();
   }
 
+  bool head_changes() const override { return true; }  // every token counts
+
   void on_admitted(Sequence& sequence) override {
     tenants_[sequence.request->tenant].counter += kInputWeight * sequence.prompt_tokens;
   }

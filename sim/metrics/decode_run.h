@@ -1,0 +1,41 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include "sim/core/sim_time.h"
+#include "sim/metrics/observer.h"
+
+namespace headway {
+
+// Consecutive decode steps of one replica that were simulated in one go: the same sequences in each,
+// one token for every one of them, each step beginning where the one before ended. Announced when
+// the last of them has ended. The views are valid during the call only.
+struct DecodeRunRecord {
+  // The first step, complete. The others differ in number, times, GPU time and KV.
+  StepRecord first;
+  std::span<const SimTime> ends;             // of every step; not empty
+  std::span<const double> gpu_us;            // of every step
+  std::span<const std::uint8_t> from;        // Coverage of the part of it that changes
+  std::size_t changing_class = 0;            // OpClass of that part
+  double fixed_us = 0;                       // the part of gpu_us that all steps share
+  std::array<double, 7> fixed_class_us{};    // the same by OpClass
+  std::array<double, 4> fixed_coverage_us{}; // and by Coverage
+  // KV blocks taken from the first step to the i-th after it, periodic: a whole period takes
+  // blocks_taken.back(), its first i steps blocks_taken[i]. Empty: none are ever taken.
+  std::span<const std::int64_t> blocks_taken;
+  std::int64_t block_size = 0;
+
+  std::int64_t steps() const { return static_cast<std::int64_t>(ends.size()); }
+  std::int64_t blocks_taken_by(std::int64_t step) const {
+    if (blocks_taken.empty()) return 0;
+    const auto period = static_cast<std::int64_t>(blocks_taken.size()) - 1;
+    return step / period * blocks_taken.back() +
+           blocks_taken[static_cast<std::size_t>(step % period)];
+  }
+  // Any of the steps as a record of its own.
+  StepRecord at(std::int64_t step) const;
+};
+
+}  // namespace headway

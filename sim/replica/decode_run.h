@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/core/sim_time.h"
+#include "sim/cost/cost_model.h"
+#include "sim/scheduling/scheduler.h"
+
+namespace headway {
+
+// A run of decode steps that a replica has laid out ahead: step 0 is the oldest in flight when the
+// run began. Nobody looks while it lasts; when something does, the replica settles as many of its
+// steps as have ended (replica_run.cpp).
+struct DecodeRun {
+  bool active = false;
+  std::int64_t steps = 0;            // that can be settled; as many more as are in flight lie behind
+  std::vector<SimTime> ends;         // of all of them
+  StepShape first;                   // of step 0
+  DecodeRunCost cost;
+  Repeats repeats;
+  std::vector<std::int64_t> blocks_taken;  // as DecodeRunRecord has it
+  // How far ahead it is worth looking, from how far the last runs came.
+  std::int64_t horizon = 64;
+
+  void lay_out(const CostModel& model, SimTime host, std::int64_t in_flight);
+  // Blocks that the sequences have taken from step 0 to step i.
+  std::int64_t taken_by(std::int64_t step) const;
+};
+
+}  // namespace headway

@@ -1,0 +1,193 @@
+// Skipping ahead: runs of decode steps that differ in nothing but the length of the sequences are
+// laid out at once and settled when something asks (INV-8: the same answers as step by step).
+#include <algorithm>
+
+#include "sim/core/errors.h"
+#include "sim/core/hash.h"
+#include "sim/metrics/decode_run.h"
+#include "sim/replica/replica.h"
+
+namespace headway {
+namespace {
+
+constexpr std::int64_t kShortestHorizon = 16;
+
+bool same_sequences(const StepPlan& a, const StepPlan& b) {
+  return std::equal(a.scheduled.begin(), a.scheduled.end(), b.scheduled.begin(), b.scheduled.end(),
+                    [](const ScheduledSequence& x, const ScheduledSequence& y) {
+                      return x.sequence == y.sequence && x.preemptions == y.preemptions;
+                    });
+}
+
+}  // namespace
+
+void DecodeRun::lay_out(const CostModel& model, SimTime host, std::int64_t in_flight) {
+  const std::int64_t all = steps + in_flight;
+  model.price_run(first, all, cost);
+  ends.resize(static_cast<std::size_t>(all));
+  for (auto i = static_cast<std::size_t>(in_flight); i < ends.size(); ++i) {
+    ends[i] = ends[i - 1] + SimTime::from_us(cost.gpu_us[i]) + host;
+  }
+  // The promise counts from the newest step in flight, the run from the oldest.
+  const auto period = static_cast<std::int64_t>(repeats.new_blocks.size());
+  blocks_taken.clear();
+  if (period == 0) return;
+  blocks_taken.push_back(0);
+  for (std::int64_t i = 1; i <= period; ++i) {
+    const std::int64_t place = ((i - in_flight) % period + period) % period;
+    blocks_taken.push_back(blocks_taken.back() +
+                           repeats.new_blocks[static_cast<std::size_t>(place)]);
+  }
+}
+
+std::int64_t DecodeRun::taken_by(std::int64_t step) const {
+  DecodeRunRecord record;
+  record.blocks_taken = blocks_taken;
+  return record.blocks_taken_by(step);
+}
+
+// Whether the steps in flight are decodes of one and the same batch, with nothing between them.
+bool Replica::steps_alike() const {
+  for (const auto& step : in_flight_) {
+    if (!step->only_decodes) return false;
+  }
+  for (std::size_t i = 1; i < in_flight_.size(); ++i) {
+    const ReplicaStep& a = *in_flight_[i - 1];
+    const ReplicaStep& b = *in_flight_[i];
+    const bool alike = a.running == b.running && a.waiting == b.waiting &&
+                       a.kv.tokens_stored + b.decode_tokens == b.kv.tokens_stored;
+    if (!alike || !same_sequences(a.plan, b.plan)) return false;
+  }
+  return true;
+}
+
+void Replica::begin_run(Started& started) {
+  const std::int64_t depth = std::ssize(in_flight_);
+  const bool may_skip = config_.skip_ahead && speculation_ == nullptr && groups_ == 0 &&
+                        config_.pipeline_parallel_size == 1 && depth == config_.batches_in_flight;
+  if (!may_skip || !steps_alike()) return;
+  const ReplicaStep& newest = *in_flight_.back();
+  scheduler_->repeats(newest.plan, run_.repeats);
+  if (run_.repeats.steps < 1) return;
+  run_.steps = std::min(run_.repeats.steps, run_.horizon);
+  run_.first = shape_;  // the newest step's: it was priced last
+  run_.first.decode_kv_tokens -= (depth - 1) * shape_.decode_sequences;
+  run_.first.decode_kv_max -= static_cast<std::int32_t>(depth - 1);
+  run_.ends.clear();
+  for (const auto& step : in_flight_) run_.ends.push_back(step->end);
+  run_.lay_out(*cost_, newest.host, depth);
+  for (std::int64_t i = 1; i < depth; ++i) {  // blocks that left between the plans: wait a step
+    const ReplicaStep& step = *in_flight_[static_cast<std::size_t>(i)];
+    if (step.kv.held_blocks != in_flight_.front()->kv.held_blocks + run_.taken_by(i)) return;
+  }
+  run_.active = true;
+  started.step_ends.assign(run_.ends.begin() + run_.steps, run_.ends.end());
+  started.replaces = true;
+}
+
+bool Replica::catch_up(SimTime now, Started& started) {
+  if (!run_.active) return false;
+  const std::int64_t ended = std::lower_bound(run_.ends.begin(), run_.ends.end(), now) -
+                             run_.ends.begin();
+  SIM_CHECK(ended <= run_.steps, "a run of steps is caught up with after its end");
+  const bool ends_now = run_.ends[static_cast<std::size_t>(ended)] == now;
+  settle_run(ended);
+  run_.horizon = std::max(kShortestHorizon, 2 * ended);
+  if (ends_now) end_step(now);
+  started.step_ends.clear();
+  for (const auto& step : in_flight_) started.step_ends.push_back(step->end);
+  started.replaces = true;
+  return true;
+}
+
+void Replica::finish_run() {
+  if (run_.steps == run_.horizon) run_.horizon *= 2;
+  settle_run(run_.steps);
+}
+
+// The first `steps` steps of the run have ended: what each would have done, once for all of them.
+void Replica::settle_run(std::int64_t steps) {
+  run_.active = false;
+  if (steps == 0) return;
+  const auto n = static_cast<std::size_t>(steps);
+  const ReplicaStep& front = *in_flight_.front();
+  DecodeRunRecord record;
+  record.first = record_of(front, config_.id, steps_);
+  record.ends = {run_.ends.data(), n};
+  record.gpu_us = {run_.cost.gpu_us.data(), n};
+  record.from = {run_.cost.from.data(), n};
+  record.changing_class = static_cast<std::size_t>(run_.cost.changing);
+  record.fixed_us = run_.cost.fixed.gpu_us;
+  record.fixed_class_us = run_.cost.fixed.by_class_us;
+  record.fixed_coverage_us = run_.cost.fixed.coverage_us;
+  record.blocks_taken = run_.blocks_taken;
+  record.block_size = front.kv.block_size;
+
+  SimTime longest;
+  timeline_ = mix64(timeline_ + static_cast<std::uint64_t>(run_.ends[0].ns()));
+  for (std::size_t i = 1; i < n; ++i) {
+    longest = std::max(longest, run_.ends[i] - run_.ends[i - 1]);
+    timeline_ = mix64(timeline_ + static_cast<std::uint64_t>(run_.ends[i].ns()));
+  }
+  advance_ledger(front, run_.ends[0]);
+  emit_run(front.plan, longest, run_.ends[0], record.ends.back());
+  const SimTime host = front.host * (steps - 1);
+  ledger_.decode += record.ends.back() - run_.ends[0] - host;
+  ledger_.host += host;
+  ledger_at_ = record.ends.back();
+  for (Observer* o : observers_) o->on_decode_run(record);
+  scheduler_->repeat(in_flight_.back()->plan, steps);
+  steps_ += n;
+  skipped_ += n;
+  last_step_end_ = record.ends.back();
+  move_in_flight(steps);
+  check_conservation();
+}
+
+// Every sequence has had a token at the end of each step; the first may have followed a longer gap.
+void Replica::emit_run(const StepPlan& plan, SimTime longest, SimTime first_end, SimTime last_end) {
+  std::int64_t usual_gaps = 0;
+  const SimTime usual = first_end - last_step_end_;
+  for (const ScheduledSequence& entry : plan.scheduled) {
+    ActiveSequence& a = active(*entry.sequence);
+    const SimTime gap = first_end - a.last_token;
+    if (gap == usual) {
+      ++usual_gaps;
+    } else {
+      for (Observer* o : observers_) o->on_token_gaps(gap, 1, first_end);
+    }
+    a.max_itl = std::max({a.max_itl, gap, longest});
+    a.last_token = last_end;
+    a.meter.token(first_end, ledger_, true);
+  }
+  if (usual_gaps == 0) return;
+  for (Observer* o : observers_) o->on_token_gaps(usual, usual_gaps, first_end);
+}
+
+// The steps in flight are now those that stood `steps` further on in the run.
+void Replica::move_in_flight(std::int64_t steps) {
+  const KvUsage kv = in_flight_.front()->kv;
+  const std::int64_t depth = std::ssize(in_flight_);
+  for (std::int64_t m = 0; m < depth; ++m) {
+    const std::int64_t i = steps + m;
+    ReplicaStep& step = *in_flight_[static_cast<std::size_t>(m)];
+    for (ScheduledSequence& entry : step.plan.scheduled) {
+      entry.computed_before += static_cast<std::int32_t>(steps);
+    }
+    shape_ = run_.first;
+    shape_.decode_kv_tokens += i * shape_.decode_sequences;
+    shape_.decode_kv_max += static_cast<std::int32_t>(i);
+    step.cost = cost_->price(shape_);
+    step.decode_only_us = step.cost.gpu_us;
+    step.start = run_.ends[static_cast<std::size_t>(i - 1)];
+    step.end = run_.ends[static_cast<std::size_t>(i)];
+    const std::int64_t taken = run_.taken_by(i);
+    step.kv = kv;
+    step.kv.held_blocks += taken;
+    step.kv.free_blocks -= taken;
+    step.kv.tokens_stored += i * step.decode_tokens;
+  }
+  last_start_ = in_flight_.back()->start;
+}
+
+}  // namespace headway
