@@ -1,13 +1,13 @@
 #include "sim/core/input_file.h"
 
 #include <sys/stat.h>
-#include <zlib.h>
 
 #include <cerrno>
 #include <cstring>
 #include <vector>
 
 #include "sim/core/errors.h"
+#include "sim/core/zlib_or_plain.h"
 
 namespace headway {
 

@@ -2,13 +2,13 @@
 
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 
 #include "sim/core/errors.h"
+#include "sim/core/zlib_or_plain.h"
 
 namespace headway {
 namespace {

@@ -41,7 +41,7 @@ void add_table(AccuracyReport& report, const ProfileTable& table, std::size_t ma
   const std::size_t stride = (table.rows() + max_points - 1) / max_points;
   std::vector<double> inside, edge, site;
   for (std::size_t row = stride / 2; row < table.rows(); row += stride) {
-    if (!table.flags.empty() && table.flags[row] != 0) continue;
+    if (!table.flags.empty() && (table.flags[row] & kRowOutlier) != 0) continue;
     const Priced point = op.without_row(row, false);
     const double error = point.us / table.time_us[row] - 1;
     (point.from == Coverage::kInterpolated ? inside : edge).push_back(error);

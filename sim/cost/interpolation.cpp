@@ -10,12 +10,11 @@
 namespace headway {
 namespace {
 
-constexpr std::uint8_t kOutlier = 1;
 constexpr double kSiteReachOctaves = 2;
 constexpr std::size_t kMaxAxes = 12;
 
 bool is_outlier(const ProfileTable& table, std::size_t row) {
-  return !table.flags.empty() && (table.flags[row] & kOutlier) != 0;
+  return !table.flags.empty() && (table.flags[row] & kRowOutlier) != 0;
 }
 
 std::vector<double> key_of(const ProfileTable& table, std::size_t row) {

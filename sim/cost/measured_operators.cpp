@@ -30,19 +30,21 @@ OperatorTable::DemandOf gemm_demand(const ProfileTable& table) {
   };
 }
 
-std::int64_t head_dim_of(const ProfileTable& table) {
-  const auto it = table.variant.find("head_dim");
+double size_of(const ProfileTable& table, const char* key, const char* what) {
+  const auto it = table.variant.find(key);
   const std::string text = it == table.variant.end() ? "" : it->second;
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || value <= 0) {
-    throw InputError({table.file, "variant.head_dim", "\"" + text + "\"", "a head size"});
+    throw InputError(
+        {table.file, std::string("variant.") + key, "\"" + text + "\"", what});
   }
-  return value;
+  return static_cast<double>(value);
 }
+double head_dim_of(const ProfileTable& table) { return size_of(table, "head_dim", "a head size"); }
 
 OperatorTable::DemandOf attention_demand(const ProfileTable& table, bool prefill) {
-  const double head_dim = static_cast<double>(head_dim_of(table));
+  const double head_dim = head_dim_of(table);
   const DType kv = dtype_of(table, "kv");
   return [head_dim, kv, prefill](const double* key) {
     const AttentionWidths heads{key[0], key[1], head_dim, kv};
@@ -87,6 +89,80 @@ Demand mixed_attention_demand(const double* key) {
           sequences};
 }
 
+OperatorTable::DemandOf prefill_past_demand(const ProfileTable& table) {
+  const double head_dim = head_dim_of(table);
+  const DType kv = dtype_of(table, "kv");
+  return [head_dim, kv](const double* key) {
+    const AttentionWidths heads{key[0], key[1], head_dim, kv};
+    return Demand{prefill_attention_work(heads, key[2], key[4], key[3]), key[2]};
+  };
+}
+
+// One latent a token, which all heads read; it is key and value in one.
+OperatorTable::DemandOf mla_demand(const ProfileTable& table) {
+  const double latent = size_of(table, "latent", "the elements of a latent");
+  const double rope = size_of(table, "rope", "the elements of a rotated key");
+  const double bytes = bytes_per_element(dtype_of(table, "kv"));
+  return [latent, rope, bytes](const double* key) {
+    const double heads = key[0], batch = key[1], kv = key[1] * key[2];
+    return Demand{{2 * heads * kv * (2 * latent + rope),
+                   kv * (latent + rope) * bytes +
+                       batch * heads * (2 * latent + rope) * kHiddenBytes},
+                  batch};
+  };
+}
+
+// Streams over rows: elements of a row that go over the bus, by the axes before the last, whose
+// value is the number of rows.
+using RowElements = double (*)(const double* key, double head_dim);
+OperatorTable::DemandOf streaming_demand(const ProfileTable& table, std::size_t rows_axis,
+                                         RowElements elements) {
+  const double head_dim = table.variant.contains("head_dim") ? head_dim_of(table) : 1;
+  const double bytes =
+      bytes_per_element(dtype_of(table, table.variant.contains("kv") ? "kv" : "dtype"));
+  return [=](const double* key) {
+    const double moved = key[rows_axis] * elements(key, head_dim);
+    return Demand{{moved, moved * bytes}, 0};
+  };
+}
+
+OperatorTable::DemandOf rmsnorm_demand(const ProfileTable& t) {
+  const auto it = t.variant.find("residual");
+  const bool residual = it != t.variant.end() && it->second == "yes";
+  return streaming_demand(t, 1, residual ? [](const double* key, double) { return 4 * key[0]; }
+                                         : [](const double* key, double) { return 2 * key[0]; });
+}
+OperatorTable::DemandOf rope_demand(const ProfileTable& t) {
+  return streaming_demand(
+      t, 2, [](const double* key, double head_dim) { return 2 * (key[0] + key[1]) * head_dim; });
+}
+OperatorTable::DemandOf silu_demand(const ProfileTable& t) {
+  return streaming_demand(t, 1, [](const double* key, double) { return 3 * key[0]; });
+}
+OperatorTable::DemandOf kv_write_demand(const ProfileTable& t) {
+  return streaming_demand(
+      t, 1, [](const double* key, double head_dim) { return 4 * key[0] * head_dim; });
+}
+OperatorTable::DemandOf embedding_demand(const ProfileTable& t) {
+  return streaming_demand(t, 1, [](const double* key, double) { return 2 * key[0]; });
+}
+OperatorTable::DemandOf sampling_demand(const ProfileTable& t) {
+  return streaming_demand(t, 1, [](const double* key, double) { return key[0]; });
+}
+OperatorTable::DemandOf verify_demand(const ProfileTable& t) {
+  return streaming_demand(t, 1,
+                          [](const double* key, double) { return key[0] * (2 * key[2] + 1); });
+}
+
+// A recurrent state, read and written once a token.
+OperatorTable::DemandOf state_demand(const ProfileTable& table) {
+  const double bytes = bytes_per_element(dtype_of(table, "state_dtype"));
+  return [bytes](const double* key) {
+    const double state = key[0] * key[1] * key[2] * key[3];
+    return Demand{{6 * state, 2 * state * bytes}, 0};
+  };
+}
+
 struct OpRow {
   const char* op;
   std::size_t site_axes;
@@ -94,8 +170,8 @@ struct OpRow {
   OperatorTable::DemandOf (*demand)(const ProfileTable&);
 };
 
-const std::array<OpRow, 9>& op_rows() {
-  static const std::array<OpRow, 9> rows{{
+const std::array<OpRow, 20>& op_rows() {
+  static const std::array<OpRow, 20> rows{{
       {"gemm", 2, SitePolicy::kInverseDistance, gemm_demand},
       {"attn_prefill", 2, SitePolicy::kNearest,
        [](const ProfileTable& t) { return attention_demand(t, true); }},
@@ -112,6 +188,17 @@ const std::array<OpRow, 9>& op_rows() {
        [](const ProfileTable&) -> OperatorTable::DemandOf { return by_rows_demand; }},
       {"attn_mixed", 0, SitePolicy::kNearest,
        [](const ProfileTable&) -> OperatorTable::DemandOf { return mixed_attention_demand; }},
+      {"rmsnorm", 1, SitePolicy::kInverseDistance, rmsnorm_demand},
+      {"rope", 2, SitePolicy::kNearest, rope_demand},
+      {"silu_mul", 1, SitePolicy::kInverseDistance, silu_demand},
+      {"kv_write", 1, SitePolicy::kNearest, kv_write_demand},
+      {"embedding", 1, SitePolicy::kInverseDistance, embedding_demand},
+      {"sampling", 1, SitePolicy::kNearest, sampling_demand},
+      {"rejection_verify", 1, SitePolicy::kNearest, verify_demand},
+      {"attn_prefill_past", 2, SitePolicy::kNearest, prefill_past_demand},
+      {"mla_decode", 1, SitePolicy::kNearest, mla_demand},
+      {"ssm_update", 3, SitePolicy::kNearest, state_demand},
+      {"gdn_update", 3, SitePolicy::kNearest, state_demand},
   }};
   return rows;
 }

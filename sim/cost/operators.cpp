@@ -66,7 +66,8 @@ RankOperators rank_operators(const ModelSpec& model, const Precision& precision,
 Precision gemm_precision(const GemmSite& site, const Precision& precision) {
   Precision own = precision;
   if (!site.quantised && precision.weights != DType::kFp32) {
-    own.weights = own.activations = DType::kBf16;
+    own.weights = DType::kBf16;
+    if (own.activations != DType::kFp32) own.activations = DType::kBf16;
   }
   return own;
 }

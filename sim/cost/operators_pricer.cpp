@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "sim/core/errors.h"
+#include "sim/cost/measured_elementwise.h"
 #include "sim/cost/measured_operators.h"
 #include "sim/cost/prefill_attention.h"
 #include "sim/cost/profile_pricers.h"
@@ -12,11 +13,11 @@ namespace headway {
 namespace {
 
 constexpr double kElementwiseShare = 0.8;  // of data-sheet bandwidth; what streaming kernels reach
-// Norms, RoPE and activations are not in these tables, but they are kernels as the measured ones are
-// and have a launch floor as those do: 3 us, the constant that AIConfigurator's systems.csv states
-// for memory-bound kernels of every GPU (LLMServingSim times such kernels at 2.1 to 3.2 us on few
-// tokens). A layer runs four: two norms with residual, RoPE, activation; a step the embedding and
-// the final norm besides.
+// Norms, RoPE and activations are not in imported tables, but they are kernels as the measured ones
+// are and have a launch floor as those do: 3 us, the constant that AIConfigurator's systems.csv
+// states for memory-bound kernels of every GPU (LLMServingSim times such kernels at 2.1 to 3.2 us
+// on few tokens). A layer runs four: two norms with residual, RoPE, activation; a step the
+// embedding and the final norm besides.
 constexpr double kElementwiseFloorUs = 3.0;
 constexpr double kElementwiseKernelsPerLayer = 4, kElementwiseKernelsPerStep = 2;
 constexpr double kUsPerSecond = 1e6;
@@ -61,6 +62,7 @@ class OperatorsPricer final : public StepPricer {
       : ops_(ops),
         gpu_(gpu),
         name_(profile.name),
+        elementwise_(MeasuredElementwise::find(profile, ops)),
         decode_(site(profile, "attn_decode", attention_variant(ops), head_site(ops))),
         prefill_(site(profile, "attn_prefill", attention_variant(ops), head_site(ops)), decode_,
                  max_kv_tokens) {
@@ -78,13 +80,7 @@ class OperatorsPricer final : public StepPricer {
     if (tokens <= 0) return cost;
     for (const SitePricer& gemm : gemms_) add_layers(cost, OpClass::kLinear, gemm.at(tokens));
     if (experts_) add_layers(cost, OpClass::kLinear, experts_->at(tokens));
-    const double bytes =
-        layer_elementwise_bytes(ops_, tokens) * ops_.layers + step_elementwise_bytes(ops_, tokens);
-    const double kernels = kElementwiseKernelsPerLayer * ops_.layers + kElementwiseKernelsPerStep;
-    add_cost(cost, OpClass::kElementwise,
-             bytes / (kElementwiseShare * gpu_.memory_bandwidth) * kUsPerSecond +
-                 kernels * kElementwiseFloorUs,
-             Coverage::kRoofline);
+    add_elementwise(tokens, cost);
     if (all_reduce_) {
       const Priced one = all_reduce_->at(hidden_message_bytes(ops_, tokens));
       add_layers(cost, OpClass::kCommunication, {2 * one.us, one.from});
@@ -97,12 +93,15 @@ class OperatorsPricer final : public StepPricer {
     return cost;
   }
 
-  // The sampler is not in these tables: host terms, fitted on a whole engine, hold it.
+  // The sampler is not in imported tables: host terms, fitted on a whole engine, hold it.
   StepCost lm_head(std::int32_t sequences) const override {
     StepCost cost;
     if (sequences <= 0) return cost;
     const Priced one = lm_head_.at(sequences);
     add_cost(cost, OpClass::kLmHead, one.us, one.from);
+    if (const auto sampler = elementwise_ ? elementwise_->sampler(sequences) : std::nullopt) {
+      add_cost(cost, OpClass::kLmHead, sampler->us, sampler->from);
+    }
     return cost;
   }
 
@@ -149,6 +148,22 @@ class OperatorsPricer final : public StepPricer {
     return it->second.site({static_cast<double>(gemm.n), static_cast<double>(gemm.k)});
   }
 
+  void add_elementwise(std::int32_t tokens, StepCost& cost) const {
+    if (elementwise_) {
+      const Priced step = elementwise_->step(tokens);
+      add_layers(cost, OpClass::kElementwise, elementwise_->layer(tokens));
+      add_cost(cost, OpClass::kElementwise, step.us, step.from);
+      return;
+    }
+    const double bytes =
+        layer_elementwise_bytes(ops_, tokens) * ops_.layers + step_elementwise_bytes(ops_, tokens);
+    const double kernels = kElementwiseKernelsPerLayer * ops_.layers + kElementwiseKernelsPerStep;
+    add_cost(cost, OpClass::kElementwise,
+             bytes / (kElementwiseShare * gpu_.memory_bandwidth) * kUsPerSecond +
+                 kernels * kElementwiseFloorUs,
+             Coverage::kRoofline);
+  }
+
   void add_layers(StepCost& cost, OpClass op, Priced one) const {
     add_cost(cost, op, ops_.layers * one.us, one.from);
   }
@@ -186,6 +201,7 @@ class OperatorsPricer final : public StepPricer {
   std::vector<SitePricer> gemms_;
   SitePricer lm_head_;
   std::optional<SitePricer> experts_, all_reduce_;
+  std::optional<MeasuredElementwise> elementwise_;
   SitePricer decode_;
   PrefillAttention prefill_;
 };

@@ -98,6 +98,11 @@ Profile load_profile(const std::string& name_or_folder) {
 }
 
 void check_profile_for(const Profile& profile, const std::string& gpu_name) {
+  if (profile.gpu == gpu_name && !profile.incomplete.empty()) {
+    throw InputError({profile.folder, "profile",
+                      "an incomplete profile (" + profile.incomplete + ")",
+                      "a complete one (profile again), or \"roofline\""});
+  }
   if (profile.gpu == gpu_name) return;
   std::string choices;
   for (const std::string& name : profile_names()) {

@@ -2,10 +2,27 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace headway {
+
+// What a table's own probes said of it: calls between its points that were measured, left out of
+// it, and then predicted from it. Shares of the measured time: 0.03 is 3 %.
+struct HoldOut {
+  std::int64_t points = 0;
+  double err_median = 0, err_p90 = 0;  // of |predicted / measured - 1|
+  double bias = 0;                     // median of predicted / measured - 1
+};
+
+// What is odd about a row. Only an outlier is not interpolated through.
+enum RowFlag : std::uint8_t {
+  kRowOutlier = 1,
+  kRowNoisy = 2,       // the interval stayed wider than was asked for
+  kRowThrottled = 4,   // the clock was below 75 % of what the device had shown
+  kRowSinglePass = 8,  // visited once: nothing is known of its drift
+};
 
 // Measured times of one operator in one variant.
 //
@@ -44,14 +61,14 @@ namespace headway {
 // of tokens over experts. Collectives: bytes of the whole buffer; impl custom-graph (the engine's
 // own kernel, replayed in a CUDA graph), custom-eager or nccl. layer: qkv_proj, o_proj, ...; its
 // `experts` are those that the tokens hit. per_sequence: lm_head, sampler. attn_mixed: ONE call for
-// a mixed batch; kv_decode of EACH decode sequence. attn_skew: one call in which n_long of the decode
-// sequences hold kv_long tokens; at = skew is that batch, mean and max are the batches of equal
-// lengths, the mean and kv_long. iteration: whole engine steps. host: CPU time of a step. rmsnorm: with
-// the residual's addition or without. silu_mul: width of the result. kv_write: keys and values of
-// one layer into pages. attn_prefill_past: attn_prefill behind past_tokens of cache in EACH
-// sequence. rejection_verify: draft_tokens of EACH sequence. mla_decode: all heads over one latent
-// of `latent` + `rope` elements. ssm_update: one token of each of `batch` sequences through a
-// Mamba-2 layer's state, heads x head_dim x state; gdn_update: the same of a gated delta net.
+// a mixed batch; kv_decode of EACH decode sequence. attn_skew: one call in which n_long of the
+// decode sequences hold kv_long tokens; at = skew is that batch, mean and max are the batches of
+// equal lengths, the mean and kv_long. iteration: whole engine steps. host: CPU time of a step.
+// rmsnorm: with the residual's addition or without. silu_mul: width of the result. kv_write: keys
+// and values of one layer into pages. attn_prefill_past: attn_prefill behind past_tokens of cache
+// in EACH sequence. rejection_verify: draft_tokens of EACH sequence. mla_decode: all heads over one
+// latent of `latent` + `rope` elements. ssm_update: one token of each of `batch` sequences through
+// a Mamba-2 layer's state, heads x head_dim x state; gdn_update: the same of a gated delta net.
 //
 // Variant values are dtype names (core/dtype.h) or words. fp8 weights also say "scaling": tensor
 // (listed first, so it is found when the scaling is not asked for) or block (128x128 blocks).
@@ -62,9 +79,10 @@ struct ProfileTable {
   std::vector<std::int64_t> keys;   // rows x axes, row-major, sorted lexicographically, unique
   std::vector<double> time_us;      // one a row; the mean where the source had duplicates
   std::vector<double> low_us, high_us;  // noise band, one a row; empty = none known
-  std::vector<std::uint8_t> flags;  // bit 0: outlier (kept, not interpolated through); empty = none
+  std::vector<std::uint8_t> flags;  // RowFlag bits; empty = none
   std::string file;                 // table file inside the profile folder
   std::string method;               // how it was timed: "cuda-graph replay, mean of 6"
+  std::optional<HoldOut> holdout;
 
   std::size_t rows() const { return time_us.size(); }
   std::int64_t key(std::size_t row, std::size_t axis) const {
@@ -80,10 +98,19 @@ struct HostTerms {
   std::string source;          // what it was fitted on
 };
 
+// A whole made of operators, timed as one, against the sum of the table times of its parts: what is
+// lost or hidden between them.
+struct Closure {
+  std::string what;  // "layer decode batch 8 context 1024 llama-3.1-8b tp 1"
+  double measured_us = 0, sum_us = 0;
+};
+
 // One folder under profiles/: profile.json ("headway-profile/1") beside one CSV (gzip) a table,
 // whose columns are the axes, time_us, then where needed low_us and high_us (empty = time_us) and
-// flags (empty = 0). profile.json lists each table's op, variant, axes, file, rows, method and a hash of
-// its text; a content hash over the tables names the data, whatever is edited in the host block.
+// flags (empty = 0). profile.json lists each table's op, variant, axes, file, rows, method and a
+// hash of its text; a content hash over the tables names the data, whatever is edited in the host
+// block. What a profile does not have (holdout, run_sigma, overheads, closure, incomplete, session)
+// is left out.
 //
 // The measured tables of one GPU under one engine, with provenance.
 struct Profile {
@@ -94,6 +121,14 @@ struct Profile {
   // method, measured_by, what was kept.
   std::string provenance_json;
   HostTerms host;
+  // Relative spread of one and the same call over the session: an error that all rows share, unlike
+  // their own intervals. 0 = not known.
+  double run_sigma = 0;
+  // What lies around kernels: "graph_node_us", "kernel_launch_us", "h2d_bytes_per_s", ...
+  std::map<std::string, double> overheads;
+  std::vector<Closure> closure;
+  std::string incomplete;    // why tables or rows are missing ("interrupted ..."); empty = complete
+  std::string session_json;  // an object as text: sentinels, counts, clocks; empty = none
   std::vector<ProfileTable> tables;
 
   // The table of that op whose variant contains all the given pairs; nullptr when there is none.
@@ -112,7 +147,8 @@ std::vector<std::string> profile_names();
 // with the nearest names when there is neither.
 Profile load_profile(const std::string& name_or_folder);
 
-// InputError ("a profile for another GPU") unless it was measured on that GPU.
+// InputError ("a profile for another GPU") unless it was measured on that GPU, or when it is
+// incomplete: which rows are missing is chance, so nothing should be priced from it.
 void check_profile_for(const Profile& profile, const std::string& gpu_name);
 
 // Reads folder/profile.json and its tables. InputError on a damaged, newer or unreadable profile.

@@ -44,6 +44,10 @@ struct Node {
     if (!json.is_string()) fail(json.dump(), "a text");
     return json.get<std::string>();
   }
+  double finite() const {
+    if (!json.is_number() || !std::isfinite(json.get<double>())) fail(json.dump(), "a number");
+    return json.get<double>();
+  }
   double non_negative() const {
     if (!json.is_number() || !std::isfinite(json.get<double>()) || json.get<double>() < 0) {
       fail(json.dump(), "a number that is not negative");
@@ -75,6 +79,48 @@ HostTerms read_host(const Node& node) {
           node.at("per_sequence_us").non_negative(), node.at("source").text()};
 }
 
+HoldOut read_holdout(const Node& node) {
+  node.expect_keys({"points", "err_median", "err_p90", "bias"});
+  HoldOut out;
+  out.points = static_cast<std::int64_t>(node.at("points").count());
+  out.err_median = node.at("err_median").non_negative();
+  out.err_p90 = node.at("err_p90").non_negative();
+  out.bias = node.at("bias").finite();
+  return out;
+}
+
+std::vector<Closure> read_closure(const Node& node) {
+  if (!node.json.is_array()) node.fail(node.json.type_name(), "a list");
+  std::vector<Closure> list;
+  for (std::size_t i = 0; i < node.json.size(); ++i) {
+    const Node one{node.json[i], node.file, node.place + "[" + std::to_string(i) + "]"};
+    one.expect_keys({"what", "measured_us", "sum_us"});
+    list.push_back({one.at("what").text(), one.at("measured_us").non_negative(),
+                    one.at("sum_us").non_negative()});
+  }
+  return list;
+}
+
+// The keys that only a profile of our own has; each may be missing.
+void read_session(const Node& root, Profile& profile) {
+  const auto has = [&](const char* key) { return root.json.contains(key); };
+  if (has("incomplete")) profile.incomplete = root.at("incomplete").text();
+  if (has("run_sigma")) profile.run_sigma = root.at("run_sigma").non_negative();
+  if (has("closure")) profile.closure = read_closure(root.at("closure"));
+  if (has("overheads")) {
+    const Node overheads = root.at("overheads");
+    if (!overheads.json.is_object()) overheads.fail(overheads.json.type_name(), "an object");
+    for (const auto& item : overheads.json.items()) {
+      profile.overheads[item.key()] = overheads.at(item.key()).non_negative();
+    }
+  }
+  if (has("session")) {
+    const Node session = root.at("session");
+    if (!session.json.is_object()) session.fail(session.json.type_name(), "an object");
+    profile.session_json = session.json.dump();
+  }
+}
+
 struct TableEntry {
   ProfileTable table;
   std::size_t rows = 0;
@@ -82,7 +128,7 @@ struct TableEntry {
 };
 
 TableEntry read_entry(const Node& node) {
-  node.expect_keys({"op", "variant", "axes", "file", "rows", "hash", "method"});
+  node.expect_keys({"op", "variant", "axes", "file", "rows", "hash", "method", "holdout"});
   TableEntry entry;
   ProfileTable& t = entry.table;
   t.op = node.at("op").text();
@@ -101,6 +147,7 @@ TableEntry read_entry(const Node& node) {
     node.at("file").fail("\"" + t.file + "\"", "the name of a file beside profile.json");
   }
   t.method = node.at("method").text();
+  if (node.json.contains("holdout")) t.holdout = read_holdout(node.at("holdout"));
   entry.rows = node.at("rows").count();
   entry.hash = node.at("hash").text();
   return entry;
@@ -264,7 +311,8 @@ Profile read_profile(const std::string& folder, const std::string& name) {
   const Node root{json, file, ""};
   if (!json.is_object()) root.fail(json.type_name(), "an object");
   check_schema(root);
-  root.expect_keys({"schema", "name", "gpu", "content_hash", "host", "provenance", "tables"});
+  root.expect_keys({"schema", "name", "gpu", "content_hash", "host", "provenance", "incomplete",
+                    "run_sigma", "overheads", "closure", "session", "tables"});
   Profile profile;
   profile.name = root.at("name").text();
   if (!name.empty() && profile.name != name) {
@@ -276,6 +324,7 @@ Profile read_profile(const std::string& folder, const std::string& name) {
   const Node provenance = root.at("provenance");
   if (!provenance.json.is_object()) provenance.fail(provenance.json.type_name(), "an object");
   profile.provenance_json = provenance.json.dump();
+  read_session(root, profile);
   const Node tables = root.at("tables");
   if (!tables.json.is_array()) tables.fail(tables.json.type_name(), "a list");
   TextHash content;

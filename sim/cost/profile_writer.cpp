@@ -65,6 +65,31 @@ std::string write_table(const ProfileTable& table, const std::string& folder) {
   return hash.text();
 }
 
+Json table_json(const ProfileTable& table, const std::string& hash) {
+  Json json = {{"op", table.op},     {"variant", table.variant}, {"axes", table.axes},
+               {"file", table.file}, {"rows", table.rows()},     {"hash", hash},
+               {"method", table.method}};
+  if (table.holdout) {
+    json["holdout"] = {{"points", table.holdout->points},
+                       {"err_median", table.holdout->err_median},
+                       {"err_p90", table.holdout->err_p90},
+                       {"bias", table.holdout->bias}};
+  }
+  return json;
+}
+
+// What only a profile of our own has: a key that says nothing is left out.
+void add_session(Json& json, const Profile& profile) {
+  if (!profile.incomplete.empty()) json["incomplete"] = profile.incomplete;
+  if (profile.run_sigma > 0) json["run_sigma"] = profile.run_sigma;
+  if (!profile.overheads.empty()) json["overheads"] = profile.overheads;
+  for (const Closure& c : profile.closure) {
+    json["closure"].push_back(
+        {{"what", c.what}, {"measured_us", c.measured_us}, {"sum_us", c.sum_us}});
+  }
+  if (!profile.session_json.empty()) json["session"] = Json::parse(profile.session_json);
+}
+
 }  // namespace
 
 std::string table_header(const ProfileTable& table) {
@@ -100,15 +125,9 @@ void write_profile(const Profile& profile, const std::string& folder) {
   for (const ProfileTable& table : profile.tables) {
     const std::string hash = write_table(table, folder);
     content.add(hash);
-    tables.push_back({{"op", table.op},
-                      {"variant", table.variant},
-                      {"axes", table.axes},
-                      {"file", table.file},
-                      {"rows", table.rows()},
-                      {"hash", hash},
-                      {"method", table.method}});
+    tables.push_back(table_json(table, hash));
   }
-  const Json json = {
+  Json json = {
       {"schema", std::string(kProfileSchema) + std::to_string(kProfileSchemaMajor)},
       {"name", profile.name},
       {"gpu", profile.gpu},
@@ -118,8 +137,10 @@ void write_profile(const Profile& profile, const std::string& folder) {
         {"per_request_us", profile.host.per_request_us},
         {"per_sequence_us", profile.host.per_sequence_us},
         {"source", profile.host.source}}},
-      {"provenance", Json::parse(profile.provenance_json.empty() ? "{}" : profile.provenance_json)},
-      {"tables", tables}};
+      {"provenance",
+       Json::parse(profile.provenance_json.empty() ? "{}" : profile.provenance_json)}};
+  add_session(json, profile);
+  json["tables"] = std::move(tables);
   OutputFile file(folder + "/profile.json");
   file.write(json.dump(2) + "\n");
   file.commit();

@@ -113,6 +113,92 @@ TEST_CASE("A profile comes back as it was written", "[unit]") {
   CHECK(q.tables[0].key(2, 1) == 256);
 }
 
+// What a profile of our own has besides.
+Profile with_session() {
+  Profile p = sample();
+  p.run_sigma = 0.0125;
+  p.overheads = {{"graph_node_us", 1.5}, {"h2d_bytes_per_s", 5.5e10}};
+  p.closure = {{"layer decode batch 8", 120.5, 100}};
+  p.session_json = R"({"points":7})";
+  p.tables[0].holdout = HoldOut{12, 0.021, 0.08, -0.004};
+  return p;
+}
+
+TEST_CASE("What a profiling session says of itself comes back too", "[unit]") {
+  TempFolder folder;
+  write_profile(with_session(), folder / "p");
+  const Profile q = read_profile(folder / "p", "");
+  CHECK(q.run_sigma == 0.0125);
+  CHECK(q.overheads == with_session().overheads);
+  REQUIRE(q.closure.size() == 1);
+  CHECK(q.closure[0].what == "layer decode batch 8");
+  CHECK(q.closure[0].measured_us == 120.5);
+  CHECK(q.closure[0].sum_us == 100);
+  CHECK(q.session_json == R"({"points":7})");
+  CHECK(q.incomplete.empty());
+  REQUIRE(q.tables[0].holdout);
+  CHECK(q.tables[0].holdout->points == 12);
+  CHECK(q.tables[0].holdout->err_median == 0.021);
+  CHECK(q.tables[0].holdout->err_p90 == 0.08);
+  CHECK(q.tables[0].holdout->bias == -0.004);
+  CHECK_FALSE(q.tables[1].holdout);
+}
+
+TEST_CASE("What a profile does not have is not written", "[unit]") {
+  TempFolder folder;
+  write_profile(sample(), folder / "p");
+  const std::string json = bytes_of(folder / "p/profile.json");
+  for (const char* key :
+       {"incomplete", "run_sigma", "overheads", "closure", "session", "holdout"}) {
+    INFO(key);
+    CHECK(json.find("\"" + std::string(key) + "\"") == std::string::npos);
+  }
+}
+
+TEST_CASE("An incomplete profile is read, and refused where steps are priced", "[unit]") {
+  TempFolder folder;
+  Profile p = sample();
+  p.incomplete = "interrupted after 120 of 400 points";
+  write_profile(p, folder / "p");
+  const Profile q = read_profile(folder / "p", "");
+  CHECK(q.incomplete == p.incomplete);
+  CHECK(q.tables.size() == 2);
+  CHECK_NOTHROW(check_profile_for(sample(), "h100-sxm"));
+  try {
+    check_profile_for(q, "h100-sxm");
+    FAIL("an incomplete profile was taken");
+  } catch (const InputError& error) {
+    CHECK(error.parts().file == q.folder);
+    CHECK_THAT(error.parts().found, ContainsSubstring("interrupted after 120 of 400 points"));
+  }
+  try {
+    check_profile_for(q, "a100-sxm");
+    FAIL("a profile of another GPU was taken");
+  } catch (const InputError& error) {
+    CHECK_THAT(error.parts().found, ContainsSubstring("for another GPU"));
+  }
+}
+
+TEST_CASE("Damaged session keys are named", "[unit]") {
+  TempFolder folder;
+  const std::pair<const char*, const char*> edits[] = {
+      {"\"run_sigma\": 0.0125", "\"run_sigma\": -1"},
+      {"\"graph_node_us\": 1.5", "\"graph_node_us\": \"x\""},
+      {"\"sum_us\"", "\"sum\""},
+      {"\"points\": 12", "\"points\": -2"},
+      {"\"err_p90\"", "\"err_p95\""},
+      {"\"bias\": -0.004", "\"bias\": null"}};
+  for (const auto& [from, to] : edits) {
+    INFO(to);
+    write_profile(with_session(), folder / "p");
+    std::string json = bytes_of(folder / "p/profile.json");
+    const std::size_t at = json.find(from);
+    REQUIRE(at != std::string::npos);
+    folder.write("p/profile.json", json.replace(at, std::string(from).size(), to));
+    CHECK_FALSE(read_error(folder).place.empty());
+  }
+}
+
 TEST_CASE("INV-7: writing a profile again gives the same bytes", "[unit]") {
   TempFolder folder;
   write_profile(sample(), folder / "a");

