@@ -1,17 +1,20 @@
 #pragma once
 
-// Mamba-2 selective state update: one new token of each of `batch` sequences through a layer's state.
+// Mamba-2 selective state update: one new token of each of `batch` sequences through a layer's
+// state.
 //
 //   step       = softplus(dt + dt_bias[head])
 //   state[p][n] = state[p][n] * exp(step * a[head]) + step * x[p] * B[n]         (kept in f32)
 //   y[p]        = (sum over n of state[p][n] * C[n] + D[head] * x[p]) * silu(z[p])
 //
 // for every head (p: its channels, n: the state's elements; heads / groups heads share B and C).
-// Source of the rule: Dao and Gu, "Transformers are SSMs" (2024), section 7; the gate as in Mamba-2's block.
+// Source of the rule: Dao and Gu, "Transformers are SSMs" (2024), section 7; the gate as in
+// Mamba-2's block.
 //
-// Version: a warp owns whole rows of the state. It reads kState elements as 16-byte loads (128 of them
-// are exactly one load of each lane), keeps B and C in registers, has kRows loads in flight, and
-// reduces y across the lanes that share a row. The state is read and written once; nothing is staged.
+// Version: a warp owns whole rows of the state. It reads kState elements as 16-byte loads (128 of
+// them are exactly one load of each lane), keeps B and C in registers, has kRows loads in flight,
+// and reduces y across the lanes that share a row. The state is read and written once; nothing is
+// staged.
 //
 // Bytes: 8 * heads * head_dim * state * batch (the state, read and written) and, small beside
 //        them, x, z, y, B, C, dt. FLOPs: 5 a state element.
@@ -75,6 +78,7 @@ __global__ void __launch_bounds__(128) ssm_update_kernel(SsmUpdateArgs<T> args) 
 
   float* state = args.states +
                  (std::int64_t{args.slots[sequence]} * args.heads + head) * args.head_dim * kState;
+#pragma unroll 1
   for (int first = warp * kWarpRows; first < args.head_dim; first += 4 * kWarpRows) {
     Pack16<float> rows[kRows][kLoads];
     float x[kRows];
@@ -130,9 +134,7 @@ void ssm_update(const SsmUpdateArgs<T>& args, int state, int batch, Stream strea
 struct SsmShape {
   int heads, head_dim, state, groups, batch;
   int slots() const { return batch + 2; }  // more than are used
-  std::int64_t state_elements() const {
-    return std::int64_t{slots()} * heads * head_dim * state;
-  }
+  std::int64_t state_elements() const { return std::int64_t{slots()} * heads * head_dim * state; }
 };
 
 // One layer's host data, from which both the device buffers and the reference are made.
@@ -140,8 +142,8 @@ template <class T>
 struct SsmData {
   explicit SsmData(const SsmShape& s, std::uint64_t seed) : shape(s) {
     TestRandom random(seed);
-    const auto n = [](std::int64_t a, std::int64_t b, std::int64_t c = 1) {
-      return static_cast<std::size_t>(a * b * c);
+    const auto n = [](std::int64_t rows, std::int64_t columns, std::int64_t depth = 1) {
+      return static_cast<std::size_t>(rows * columns * depth);
     };
     states = random.normals<float>(static_cast<std::size_t>(s.state_elements()));
     x = random.normals<T>(n(s.batch, s.heads, s.head_dim));
@@ -152,11 +154,7 @@ struct SsmData {
     d = random.normals<float>(n(s.heads, 1));
     b = random.normals<T>(n(s.batch, s.groups, s.state));
     c = random.normals<T>(n(s.batch, s.groups, s.state));
-    for (int i = 0; i < s.batch; ++i) slots.push_back((i * 7 + 1) % s.slots());
-    for (int i = 0; i < s.batch; ++i)  // 7 may share a factor with slots(): then in order
-      for (int j = 0; j < i; ++j)
-        if (slots[static_cast<std::size_t>(i)] == slots[static_cast<std::size_t>(j)])
-          for (int k = 0; k < s.batch; ++k) slots[static_cast<std::size_t>(k)] = s.slots() - 1 - k;
+    for (int i = 0; i < s.batch; ++i) slots.push_back(s.slots() - 1 - i);
   }
   SsmShape shape;
   std::vector<float> states, dt_bias, a, d;
@@ -178,13 +176,15 @@ void ssm_reference(const SsmData<T>& in, std::vector<double>& states, std::vecto
       const double decay = std::exp(step * in.a[hh]);
       const int group = h / (s.heads / s.groups);
       for (int p = 0; p < s.head_dim; ++p) {
-        const auto channel = place * static_cast<std::size_t>(s.head_dim) + static_cast<std::size_t>(p);
+        const auto channel =
+            place * static_cast<std::size_t>(s.head_dim) + static_cast<std::size_t>(p);
         const double x = to_f(in.x[channel]);
         double sum = in.d[hh] * x;
         for (int n = 0; n < s.state; ++n) {
           const auto shared = static_cast<std::size_t>((q * s.groups + group) * s.state + n);
           double& e = states[static_cast<std::size_t>(
-              ((in.slots[static_cast<std::size_t>(q)] * s.heads + h) * s.head_dim + p) * s.state + n)];
+              ((in.slots[static_cast<std::size_t>(q)] * s.heads + h) * s.head_dim + p) * s.state +
+              n)];
           e = e * decay + step * x * to_f(in.b[shared]);
           sum += e * to_f(in.c[shared]);
         }
@@ -200,22 +200,25 @@ void check_ssm_update(const SsmShape& s, double y_tolerance, std::vector<CheckRe
   DeviceBuffer<float> states(in.states), dt_bias(in.dt_bias), a(in.a), d(in.d);
   DeviceBuffer<T> x(in.x), z(in.z), dt(in.dt), b(in.b), c(in.c), y(in.x.size());
   DeviceBuffer<std::int32_t> slots(in.slots);
-  const SsmUpdateArgs<T> args{states.data(), slots.data(), x.data(), z.data(), dt.data(), dt_bias.data(),
-                              a.data(), d.data(), b.data(), c.data(), y.data(), s.heads, s.head_dim, s.groups};
+  const SsmUpdateArgs<T> args{states.data(),  slots.data(), x.data(),   z.data(), dt.data(),
+                              dt_bias.data(), a.data(),     d.data(),   b.data(), c.data(),
+                              y.data(),       s.heads,      s.head_dim, s.groups};
   ssm_update(args, s.state, s.batch, {});
   std::vector<double> want_states, want_y;
   ssm_reference(in, want_states, want_y);
-  const std::string what = std::string(kTypeName<T>) + ", " + std::to_string(s.batch) + " sequences, " +
-                           std::to_string(s.heads) + " heads x " + std::to_string(s.head_dim) + " x " +
-                           std::to_string(s.state) + ", " + std::to_string(s.groups) + " groups";
+  const std::string what = std::string(kTypeName<T>) + ", " + std::to_string(s.batch) +
+                           " sequences, " + std::to_string(s.heads) + " heads x " +
+                           std::to_string(s.head_dim) + " x " + std::to_string(s.state) + ", " +
+                           std::to_string(s.groups) + " groups";
   results.push_back({what + ": y", relative_error(y.download(), want_y), y_tolerance});
   results.push_back({what + ": state (f32)", relative_error(states.download(), want_states), 2e-6});
 }
 
 inline std::vector<CheckResult> check_ssm_updates() {
   std::vector<CheckResult> results;
-  for (const SsmShape& s : {SsmShape{4, 64, 128, 1, 3}, SsmShape{4, 64, 128, 2, 1}, SsmShape{2, 40, 64, 2, 2},
-                            SsmShape{2, 33, 256, 1, 2}, SsmShape{2, 64, 128, 1, 0}}) {
+  for (const SsmShape& s :
+       {SsmShape{4, 64, 128, 1, 3}, SsmShape{4, 64, 128, 2, 1}, SsmShape{2, 40, 64, 2, 2},
+        SsmShape{2, 33, 256, 1, 2}, SsmShape{2, 64, 128, 1, 0}}) {
     check_ssm_update<bf16>(s, 4e-3, results);
     check_ssm_update<f16>(s, 5e-4, results);
   }
@@ -228,30 +231,40 @@ class PreparedSsmUpdate : public Prepared {
  public:
   PreparedSsmUpdate(const SsmShape& s, int copies, std::uint64_t seed)
       : shape_(s),
-        states_(static_cast<std::size_t>(std::int64_t{copies} * s.heads * s.head_dim * s.state * s.batch)),
-        x_(static_cast<std::size_t>(std::int64_t{s.batch} * s.heads * s.head_dim)), z_(x_.size()), y_(x_.size()),
+        states_(static_cast<std::size_t>(std::int64_t{copies} * s.heads * s.head_dim * s.state *
+                                         s.batch)),
+        x_(static_cast<std::size_t>(std::int64_t{s.batch} * s.heads * s.head_dim)),
+        z_(x_.size()),
+        y_(x_.size()),
         dt_(static_cast<std::size_t>(std::int64_t{s.batch} * s.heads)),
-        b_(static_cast<std::size_t>(std::int64_t{s.batch} * s.groups * s.state)), c_(b_.size()),
-        heads_(3 * static_cast<std::size_t>(s.heads)) {
+        b_(static_cast<std::size_t>(std::int64_t{s.batch} * s.groups * s.state)),
+        c_(b_.size()),
+        heads_(3 * static_cast<std::size_t>(s.heads)),
+        slots_(random_permutation(s.batch, seed)) {
     auto word = static_cast<std::uint32_t>(seed);
     fill_normal(states_.data(), states_.size(), ++word);
-    for (DeviceBuffer<bf16>* t : {&x_, &z_, &dt_, &b_, &c_}) fill_normal(t->data(), t->size(), ++word);
+    for (DeviceBuffer<bf16>* t : {&x_, &z_, &dt_, &b_, &c_})
+      fill_normal(t->data(), t->size(), ++word);
     fill_normal(heads_.data(), heads_.size(), ++word, -2.0f, 0.5f);
-    std::vector<std::int32_t> slots(static_cast<std::size_t>(s.batch));
-    TestRandom random(seed);
-    for (int i = 0; i < s.batch; ++i) {  // a random permutation
-      const int j = random.below(i + 1);
-      slots[static_cast<std::size_t>(i)] = slots[static_cast<std::size_t>(j)];
-      slots[static_cast<std::size_t>(j)] = i;
-    }
-    slots_ = DeviceBuffer<std::int32_t>(slots);
   }
   void launch(int copy, Stream stream) override {
-    const std::int64_t one = std::int64_t{shape_.heads} * shape_.head_dim * shape_.state * shape_.batch;
+    const std::int64_t one =
+        std::int64_t{shape_.heads} * shape_.head_dim * shape_.state * shape_.batch;
     const float* head = heads_.data();
-    const SsmUpdateArgs<bf16> args{states_.data() + copy * one, slots_.data(), x_.data(), z_.data(), dt_.data(),
-                                   head, head + shape_.heads, head + 2 * shape_.heads, b_.data(), c_.data(),
-                                   y_.data(), shape_.heads, shape_.head_dim, shape_.groups};
+    const SsmUpdateArgs<bf16> args{states_.data() + copy * one,
+                                   slots_.data(),
+                                   x_.data(),
+                                   z_.data(),
+                                   dt_.data(),
+                                   head,
+                                   head + shape_.heads,
+                                   head + 2 * shape_.heads,
+                                   b_.data(),
+                                   c_.data(),
+                                   y_.data(),
+                                   shape_.heads,
+                                   shape_.head_dim,
+                                   shape_.groups};
     ssm_update(args, shape_.state, shape_.batch, stream);
   }
 
@@ -265,8 +278,8 @@ class PreparedSsmUpdate : public Prepared {
 
 inline KernelEntry ssm_update_entry(int groups) {
   const auto shape = [groups](const Case& c) {  // heads, head_dim, state, batch
-    return SsmShape{static_cast<int>(c.key[0]), static_cast<int>(c.key[1]), static_cast<int>(c.key[2]), groups,
-                    static_cast<int>(c.key[3])};
+    return SsmShape{static_cast<int>(c.key[0]), static_cast<int>(c.key[1]),
+                    static_cast<int>(c.key[2]), groups, static_cast<int>(c.key[3])};
   };
   KernelEntry entry;
   entry.name = "ssm_update";
@@ -276,21 +289,24 @@ inline KernelEntry ssm_update_entry(int groups) {
   entry.check = check_ssm_updates;
   entry.supports = [shape](const Case& c) {
     const SsmShape s = shape(c);
-    return (s.state == 64 || s.state == 128 || s.state == 256) && s.heads % s.groups == 0 && s.batch <= 65535;
+    return (s.state == 64 || s.state == 128 || s.state == 256) && s.heads % s.groups == 0 &&
+           s.batch <= 65535;
   };
   entry.work = [shape](const Case& c) {
     const SsmShape s = shape(c);
     const double elements = 1.0 * s.heads * s.head_dim * s.state * s.batch;
-    const double tokens = 1.0 * s.batch * (3.0 * s.heads * s.head_dim + 2.0 * s.groups * s.state + s.heads) * 2;
+    const double tokens =
+        1.0 * s.batch * (3.0 * s.heads * s.head_dim + 2.0 * s.groups * s.state + s.heads) * 2;
     return Work{5 * elements, 8 * elements + tokens, 4 * elements, tokens};
   };
-  entry.prepare = [shape](const Case& c, int copies, std::uint64_t seed) -> std::unique_ptr<Prepared> {
+  entry.prepare = [shape](const Case& c, int copies,
+                          std::uint64_t seed) -> std::unique_ptr<Prepared> {
     return std::make_unique<PreparedSsmUpdate>(shape(c), copies, seed);
   };
   return entry;
 }
 
-inline void add_ssm_update(std::vector<KernelEntry>& table) {
+inline void register_ssm_update(std::vector<KernelEntry>& table) {
   for (int groups : {1, 8}) table.push_back(ssm_update_entry(groups));
 }
 

@@ -43,6 +43,18 @@ class TestRandom {
   std::uint64_t state_;
 };
 
+// 0 .. count - 1 in a random order: slots, pages.
+inline std::vector<std::int32_t> random_permutation(int count, std::uint64_t seed) {
+  std::vector<std::int32_t> order(static_cast<std::size_t>(count));
+  TestRandom random(seed);
+  for (std::int32_t i = 0; i < count; ++i) {
+    const auto j = static_cast<std::size_t>(random.below(i + 1));
+    order[static_cast<std::size_t>(i)] = order[j];
+    order[j] = i;
+  }
+  return order;
+}
+
 // Largest |got - want|, relative to the largest |want|. Infinite when a result is missing or not
 // finite, so that it fails.
 template <class T>

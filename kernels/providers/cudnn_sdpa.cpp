@@ -14,7 +14,17 @@ namespace {
 
 // The tensors that a caller gives; those inside the graph are numbered from kFirstVirtual.
 enum Uid : std::int64_t {
-  kQ = 1, kK, kV, kO, kQLengths, kKvLengths, kPageTableK, kPageTableV, kScale, kMasked, kWindow,
+  kQ = 1,
+  kK,
+  kV,
+  kO,
+  kQLengths,
+  kKvLengths,
+  kPageTableK,
+  kPageTableV,
+  kScale,
+  kMasked,
+  kWindow,
   kFirstVirtual = 100
 };
 
@@ -67,7 +77,8 @@ class GraphBuilder {
                                    const CudnnDescriptor* t = nullptr, std::int64_t axis = -1) {
     CudnnDescriptor& how =
         settings_.emplace_back(api_, CUDNN_BACKEND_POINTWISE_DESCRIPTOR, "pointwise mode");
-    const cudnnDataType_t precision = type == CUDNN_DATA_INT32 ? CUDNN_DATA_INT32 : CUDNN_DATA_FLOAT;
+    const cudnnDataType_t precision =
+        type == CUDNN_DATA_INT32 ? CUDNN_DATA_INT32 : CUDNN_DATA_FLOAT;
     how.set(CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, 1, &mode)
         .set(CUDNN_ATTR_POINTWISE_MATH_PREC, precision);
     if (axis >= 0) how.set(CUDNN_ATTR_POINTWISE_AXIS, axis);
@@ -144,18 +155,16 @@ Tensors make_tensors(GraphBuilder& graph, const SdpaShape& s) {
                           s.kv_heads * s.head_dim, 1};
   const Dims lengths{s.batch, 1, 1, 1};
   const Dims table{s.batch, 1, (s.kv_tokens + s.page_tokens - 1) / s.page_tokens, 1};
-  const auto dense = [&](Uid uid, cudnnDataType_t type, const Dims& dims) -> const CudnnDescriptor& {
+  const auto dense = [&](Uid uid, cudnnDataType_t type,
+                         const Dims& dims) -> const CudnnDescriptor& {
     return graph.tensor(uid, type, dims, dense_strides(dims));
   };
-  return {graph.tensor(kQ, io, q_dims, q_strides),
-          graph.tensor(kK, io, page_dims, page_strides),
-          graph.tensor(kV, io, page_dims, page_strides),
-          graph.tensor(kO, io, q_dims, q_strides),
-          dense(kQLengths, CUDNN_DATA_INT32, lengths),
-          dense(kKvLengths, CUDNN_DATA_INT32, lengths),
-          dense(kPageTableK, CUDNN_DATA_INT32, table),
-          dense(kPageTableV, CUDNN_DATA_INT32, table),
-          graph.scalar(kScale, CUDNN_DATA_FLOAT)};
+  return {
+      graph.tensor(kQ, io, q_dims, q_strides),       graph.tensor(kK, io, page_dims, page_strides),
+      graph.tensor(kV, io, page_dims, page_strides), graph.tensor(kO, io, q_dims, q_strides),
+      dense(kQLengths, CUDNN_DATA_INT32, lengths),   dense(kKvLengths, CUDNN_DATA_INT32, lengths),
+      dense(kPageTableK, CUDNN_DATA_INT32, table),   dense(kPageTableV, CUDNN_DATA_INT32, table),
+      graph.scalar(kScale, CUDNN_DATA_FLOAT)};
 }
 
 void add_sdpa_operation(GraphBuilder& graph, const Tensors& t) {
@@ -194,15 +203,20 @@ const CudnnDescriptor& mask_scores(GraphBuilder& graph, const SdpaShape& s, cons
     scores = &graph.pointwise(CUDNN_POINTWISE_BINARY_SELECT, CUDNN_DATA_FLOAT, dims, *scores,
                               &masked, &keep);
   };
-  const auto& row = graph.pointwise(CUDNN_POINTWISE_GEN_INDEX, int32, dims, *scores, nullptr, nullptr, 2);
-  const auto& column = graph.pointwise(CUDNN_POINTWISE_GEN_INDEX, int32, dims, *scores, nullptr, nullptr, 3);
+  const auto& row =
+      graph.pointwise(CUDNN_POINTWISE_GEN_INDEX, int32, dims, *scores, nullptr, nullptr, 2);
+  const auto& column =
+      graph.pointwise(CUDNN_POINTWISE_GEN_INDEX, int32, dims, *scores, nullptr, nullptr, 3);
   const auto& row_in = graph.pointwise(CUDNN_POINTWISE_CMP_LT, truth, dims, row, &t.q_lengths);
-  const auto& column_in = graph.pointwise(CUDNN_POINTWISE_CMP_LT, truth, dims, column, &t.kv_lengths);
+  const auto& column_in =
+      graph.pointwise(CUDNN_POINTWISE_CMP_LT, truth, dims, column, &t.kv_lengths);
   select(graph.pointwise(CUDNN_POINTWISE_LOGICAL_AND, truth, dims, row_in, &column_in));
-  const auto& row2 = graph.pointwise(CUDNN_POINTWISE_GEN_INDEX, int32, dims, *scores, nullptr, nullptr, 2);
+  const auto& row2 =
+      graph.pointwise(CUDNN_POINTWISE_GEN_INDEX, int32, dims, *scores, nullptr, nullptr, 2);
   const auto& shifted = graph.pointwise(CUDNN_POINTWISE_ADD, int32, dims, row2, &t.kv_lengths);
   const auto& position = graph.pointwise(CUDNN_POINTWISE_SUB, int32, dims, shifted, &t.q_lengths);
-  const auto& column2 = graph.pointwise(CUDNN_POINTWISE_GEN_INDEX, int32, dims, *scores, nullptr, nullptr, 3);
+  const auto& column2 =
+      graph.pointwise(CUDNN_POINTWISE_GEN_INDEX, int32, dims, *scores, nullptr, nullptr, 3);
   select(graph.pointwise(CUDNN_POINTWISE_CMP_GE, truth, dims, position, &column2));
   if (s.window > 0) {
     const CudnnDescriptor& window = graph.scalar(kWindow, int32);
@@ -218,7 +232,8 @@ void add_masked_attention(GraphBuilder& graph, const SdpaShape& s, const Tensors
   const Dims score_dims{s.batch, s.heads, s.new_tokens, s.kv_tokens};
   const Dims row_dims{s.batch, s.heads, s.new_tokens, 1};
   const Dims k_dims{s.batch, s.kv_heads, s.head_dim, s.kv_tokens};  // K transposed
-  const Dims k_strides{s.kv_heads * s.head_dim * s.kv_tokens, s.head_dim * s.kv_tokens, 1, s.head_dim};
+  const Dims k_strides{s.kv_heads * s.head_dim * s.kv_tokens, s.head_dim * s.kv_tokens, 1,
+                       s.head_dim};
   const Dims v_dims{s.batch, s.kv_heads, s.kv_tokens, s.head_dim};
 
   const auto& k = paged_load(graph, t.k_pages, t.kv_lengths, t.table_k,
@@ -232,7 +247,8 @@ void add_masked_attention(GraphBuilder& graph, const SdpaShape& s, const Tensors
   const auto& weight = graph.pointwise(CUDNN_POINTWISE_EXP, f32, score_dims, below);
   const auto& sum = graph.reduction(CUDNN_REDUCE_TENSOR_ADD, row_dims, weight);
   const auto& share = graph.pointwise(CUDNN_POINTWISE_DIV, io, score_dims, weight, &sum);
-  const auto& v = paged_load(graph, t.v_pages, t.kv_lengths, t.table_v, graph.intermediate(io, v_dims));
+  const auto& v =
+      paged_load(graph, t.v_pages, t.kv_lengths, t.table_v, graph.intermediate(io, v_dims));
   graph.matmul(share, v, t.o, t.q_lengths, nullptr, &t.kv_lengths);
 }
 
@@ -290,7 +306,8 @@ void CudnnSdpa::State::build_plan(const char* device_json) {
   std::array<cudnnBackendDescriptor_t, kMost> raw{};
   std::deque<CudnnDescriptor> configs;
   for (auto& r : raw)
-    r = configs.emplace_back(api(), CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, "engine configuration").raw();
+    r = configs.emplace_back(api(), CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, "engine configuration")
+            .raw();
   std::int64_t found = 0;
   api().check(api().get_attribute(heuristics.raw(), CUDNN_ATTR_ENGINEHEUR_RESULTS,
                                   CUDNN_TYPE_BACKEND_DESCRIPTOR, kMost, &found, raw.data()),
@@ -343,8 +360,9 @@ std::int64_t CudnnSdpa::workspace_bytes() const {
 
 void CudnnSdpa::execute(const SdpaPointers& p, void* cuda_stream) const {
   State& s = *state_;
-  std::vector<std::int64_t> uids{kQ, kK, kV, kO, kQLengths, kKvLengths, kPageTableK, kPageTableV, kScale};
-  std::vector<const void*> values{p.q, p.k_pages, p.v_pages, p.o, p.q_lengths,
+  std::vector<std::int64_t> uids{kQ,         kK,          kV,          kO,    kQLengths,
+                                 kKvLengths, kPageTableK, kPageTableV, kScale};
+  std::vector<const void*> values{p.q,          p.k_pages,    p.v_pages,    p.o,     p.q_lengths,
                                   p.kv_lengths, p.page_table, p.page_table, &s.scale};
   if (s.shape.causal) {
     uids.push_back(kMasked);
@@ -360,7 +378,8 @@ void CudnnSdpa::execute(const SdpaPointers& p, void* cuda_stream) const {
       .set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, count, values.data())
       .set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1, &p.workspace)
       .finalize();
-  api().check(api().set_stream(s.handle, static_cast<cudaStream_t>(cuda_stream)), "setting a stream");
+  api().check(api().set_stream(s.handle, static_cast<cudaStream_t>(cuda_stream)),
+              "setting a stream");
   api().check(api().execute(s.handle, s.plan->raw(), pack.raw()), "attention");
 }
 

@@ -8,16 +8,17 @@
 namespace headway::kernels {
 
 // One attention call that cuDNN is asked for. Queries and results lie as [batch][new_tokens][heads]
-// [head_dim]; keys and values as kernels/ops/paged_kv.h has them, [page][page_tokens][kv_heads][head_dim].
+// [head_dim]; keys and values as kernels/ops/paged_kv.h has them,
+// [page][page_tokens][kv_heads][head_dim].
 struct SdpaShape {
   std::string dtype = "bf16";  // or "fp16"
   std::int64_t batch = 1, heads = 1, kv_heads = 1, head_dim = 128;
   std::int64_t new_tokens = 1;  // queries of each sequence
   std::int64_t kv_tokens = 1;   // of the longest sequence, the new ones included
   std::int64_t page_tokens = 16;
-  std::int64_t pages = 1;       // in the pool
-  bool causal = false;          // new token i of n sees kv tokens 0 .. length - n + i
-  std::int64_t window = 0;      // with causal: at most the last `window` of those; 0 = all
+  std::int64_t pages = 1;   // in the pool
+  bool causal = false;      // new token i of n sees kv tokens 0 .. length - n + i
+  std::int64_t window = 0;  // with causal: at most the last `window` of those; 0 = all
 };
 
 // Device pointers of one call. Lengths are int32, [batch]; a page table is int32,
@@ -38,8 +39,8 @@ struct SdpaPointers {
 //
 // Two graphs, since cuDNN 9.19's SDPA operation has neither a causal mask nor a window: without a
 // mask (decode) it is that one operation, CUDNN_BACKEND_OPERATION_SDPA_FWD_DESCRIPTOR, with page
-// tables and lengths; with one (prefill) it is the chain of matmul, mask and softmax operations that
-// cuDNN's flash attention engines recognise, reading keys and values through page tables.
+// tables and lengths; with one (prefill) it is the chain of matmul, mask and softmax operations
+// that cuDNN's flash attention engines recognise, reading keys and values through page tables.
 // (https://docs.nvidia.com/deeplearning/cudnn/backend, "Attention" and "Graph API".)
 class CudnnSdpa {
  public:

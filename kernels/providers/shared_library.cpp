@@ -40,7 +40,8 @@ std::vector<std::string> candidate_paths(
   const char* named = getenv(query.environment_variable.c_str());
   if (named != nullptr && *named != '\0') {
     if (names_a_library(named)) return {named};
-    for (const std::string& soname : query.sonames) paths.push_back(std::string(named) + "/" + soname);
+    for (const std::string& soname : query.sonames)
+      paths.push_back(std::string(named) + "/" + soname);
     return paths;
   }
   paths = query.sonames;
@@ -50,14 +51,17 @@ std::vector<std::string> candidate_paths(
   };
   std::vector<std::string> toolkits;
   for (const char* variable : {"CUDA_HOME", "CUDA_PATH"})
-    if (const char* value = getenv(variable); value != nullptr && *value != '\0') toolkits.emplace_back(value);
+    if (const char* value = getenv(variable); value != nullptr && *value != '\0')
+      toolkits.emplace_back(value);
   toolkits.insert(toolkits.end(), std::begin(kToolkits), std::end(kToolkits));
   for (const std::string& toolkit : toolkits)
     for (const char* folder : kToolkitFolders) add(toolkit + folder);
   std::vector<std::string> prefixes;
   for (const char* variable : {"VIRTUAL_ENV", "CONDA_PREFIX"})
-    if (const char* value = getenv(variable); value != nullptr && *value != '\0') prefixes.emplace_back(value);
-  if (const char* home = getenv("HOME"); home != nullptr && *home != '\0') prefixes.push_back(std::string(home) + "/.local");
+    if (const char* value = getenv(variable); value != nullptr && *value != '\0')
+      prefixes.emplace_back(value);
+  if (const char* home = getenv("HOME"); home != nullptr && *home != '\0')
+    prefixes.push_back(std::string(home) + "/.local");
   prefixes.insert(prefixes.end(), std::begin(kPythonPrefixes), std::end(kPythonPrefixes));
   for (const std::string& prefix : prefixes)
     for (const char* folder : kPackageFolders)
@@ -77,7 +81,8 @@ SharedLibrary SharedLibrary::open(const LibraryQuery& query) {
     if (const char* error = ::dlerror(); error != nullptr) last_error = error;
     tried += (tried.empty() ? "" : ", ") + path;
   }
-  library.why_not_ = query.name + " was not found: tried " + tried + " (set " + query.environment_variable +
+  library.why_not_ = query.name + " was not found: tried " + tried + " (set " +
+                     query.environment_variable +
                      " to the library or its folder); the loader said: " + last_error;
   return library;
 }
