@@ -15,18 +15,6 @@ namespace {
 
 thread_local Mode current_mode;
 
-const char* order_name(Order order) {
-  switch (order) {
-    case Order::kForward: return "forward";
-    case Order::kReverse: return "reverse";
-    case Order::kShuffled: return "shuffled";
-    case Order::kWarpForward: return "warp-forward";
-    case Order::kWarpReverse: return "warp-reverse";
-    case Order::kWarpRandom: return "warp-random";
-  }
-  return "?";
-}
-
 [[noreturn]] void refuse(const std::string& message) { throw Fault("launch: " + message, {}); }
 
 void check_launch(const dim3& grid, const dim3& block, std::size_t smem_bytes) {
@@ -70,6 +58,18 @@ void run_blocks(Block& block, const dim3& grid) {
 }
 
 }  // namespace
+
+const char* order_name(Order order) {
+  switch (order) {
+    case Order::kForward: return "forward";
+    case Order::kReverse: return "reverse";
+    case Order::kShuffled: return "shuffled";
+    case Order::kWarpForward: return "warp-forward";
+    case Order::kWarpReverse: return "warp-reverse";
+    case Order::kWarpRandom: return "warp-random";
+  }
+  return "?";
+}
 
 std::string text_of(const Mode& mode) {
   return std::string(order_name(mode.order)) +

@@ -23,6 +23,7 @@ struct Mode {
   std::uint64_t seed = 1;  // of the shuffled and random orders
 };
 
+const char* order_name(Order order);  // "warp-random"
 // "warp-random, deferred copies, seed 7"
 std::string text_of(const Mode& mode);
 // Every order with deferred and with eager copies: 12 modes.

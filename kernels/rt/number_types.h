@@ -26,10 +26,11 @@ struct fp8 {
   std::uint8_t bits;
 };
 
+// As the simulator calls them (sim/core/dtype.h).
 template <class T>
 inline constexpr const char* kTypeName = "?";
 template <>
-inline constexpr const char* kTypeName<float> = "f32";
+inline constexpr const char* kTypeName<float> = "fp32";
 template <>
 inline constexpr const char* kTypeName<bf16> = "bf16";
 template <>

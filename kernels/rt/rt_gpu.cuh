@@ -117,16 +117,10 @@ struct alignas(16) Pack16 {
   T v[kCount];
 };
 
-template <class T>
-__device__ __forceinline__ Pack16<T> pack_of(const uint4& raw) {
-  Pack16<T> pack;
-  memcpy(&pack, &raw, 16);
-  return pack;
-}
-
+// Whole words between memory and registers: nvcc turns a memcpy from memory into single bytes.
 template <class T>
 __device__ __forceinline__ Pack16<T> load16(const T* from) {
-  return pack_of<T>(*reinterpret_cast<const uint4*>(from));
+  return __builtin_bit_cast(Pack16<T>, *reinterpret_cast<const uint4*>(from));
 }
 
 // Global memory that this kernel reads once and nobody writes: past L1.
@@ -136,14 +130,12 @@ __device__ __forceinline__ Pack16<T> load16_stream(const T* from) {
   asm("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
       : "=r"(raw.x), "=r"(raw.y), "=r"(raw.z), "=r"(raw.w)
       : "l"(__cvta_generic_to_global(from)));
-  return pack_of<T>(raw);
+  return __builtin_bit_cast(Pack16<T>, raw);
 }
 
 template <class T>
 __device__ __forceinline__ void store16(T* to, const Pack16<T>& pack) {
-  uint4 raw;
-  memcpy(&raw, &pack, 16);
-  *reinterpret_cast<uint4*>(to) = raw;
+  *reinterpret_cast<uint4*>(to) = __builtin_bit_cast(uint4, pack);
 }
 
 // 16 bytes to shared memory, or 16 zero bytes where `pred` is false (gmem is then not read).

@@ -1,0 +1,1 @@
+#include "kernels/ops/kv_write.cuh"

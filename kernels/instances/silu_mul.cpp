@@ -1,0 +1,1 @@
+#include "kernels/ops/silu_mul.cuh"
