@@ -67,8 +67,8 @@ class EngineBackend {
 struct BackendOptions {
   std::int64_t pages = 0;
   std::int32_t page_size = 16;
-  std::int32_t max_rows = 0;       // tokens of a step
-  std::int32_t max_sampled = 0;    // rows whose logits are wanted
+  std::int32_t max_rows = 0;       // tokens of a step, as far as is known
+  std::int32_t max_sampled = 0;    // of them, rows whose logits are wanted
   std::uint64_t seed = 0;
 };
 

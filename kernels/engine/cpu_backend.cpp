@@ -28,22 +28,14 @@ cpu::PackedWeights random_product(const LlamaShape& shape, Product product, std:
 class CpuBackend final : public EngineBackend {
  public:
   CpuBackend(std::shared_ptr<const CpuWeights> weights, const BackendOptions& o)
-      : w_(std::move(weights)), s_(w_->shape), ops_(cpu::cpu_ops()), max_rows_(o.max_rows) {
-    SIM_CHECK(o.page_size % cpu::kPanel == 0 && o.pages > 0 && o.max_rows > 0);
+      : w_(std::move(weights)), s_(w_->shape), ops_(cpu::cpu_ops()) {
+    SIM_CHECK(o.page_size % cpu::kPanel == 0 && o.pages > 0);
     layout_ = {s_.kv_heads, s_.head_dim, o.page_size};
     const std::size_t layer = layout_.elements(o.pages);
     keys_.assign(layer * s_.layers, 0);
     values_.assign(layer * s_.layers, 0);
     layer_elements_ = layer;
-    residual_.resize(rows(s_.hidden));
-    normed_.resize(rows(s_.hidden));
-    delta_.resize(rows(s_.hidden));
-    qkv_.resize(rows(s_.qkv_width()));
-    attention_.resize(rows(s_.q_width()));
-    gate_up_.resize(rows(2 * s_.ffn));
-    mlp_.resize(rows(s_.ffn));
-    gathered_.resize(static_cast<std::size_t>(o.max_sampled) * s_.hidden);
-    logits_.resize(static_cast<std::size_t>(o.max_sampled) * s_.vocab);
+    make_room(o.max_rows, o.max_sampled);
     scratch_.resize(cpu::attention_scratch(s_.max_positions));
   }
 
@@ -51,8 +43,7 @@ class CpuBackend final : public EngineBackend {
   std::string describe() const override { return std::string("cpu, ") + ops_.isa; }
 
   void begin(const StepInput& step) override {
-    SIM_CHECK(step.rows() <= max_rows_ &&
-              step.sampled_rows.size() * s_.hidden <= gathered_.size());
+    make_room(step.rows(), static_cast<std::int32_t>(step.sampled_rows.size()));
     step_ = &step;
     sequences_.clear();
     for (const SequenceRows& rows : step.sequences) {
@@ -117,7 +108,27 @@ class CpuBackend final : public EngineBackend {
                    s_.hidden, kNormEpsilon);
     }
   }
-  std::size_t rows(std::int32_t width) const { return static_cast<std::size_t>(max_rows_) * width; }
+  // Policies without a token budget now and then make a step larger than was foreseen.
+  void make_room(std::int32_t rows, std::int32_t sampled) {
+    if (rows > max_rows_) {
+      max_rows_ = rows;
+      const auto grow = [&](std::vector<float>& buffer, std::int32_t width) {
+        buffer.resize(static_cast<std::size_t>(rows) * static_cast<std::size_t>(width));
+      };
+      grow(residual_, s_.hidden);
+      grow(normed_, s_.hidden);
+      grow(delta_, s_.hidden);
+      grow(qkv_, s_.qkv_width());
+      grow(attention_, s_.q_width());
+      grow(gate_up_, 2 * s_.ffn);
+      grow(mlp_, s_.ffn);
+    }
+    if (sampled > max_sampled_) {
+      max_sampled_ = sampled;
+      gathered_.resize(static_cast<std::size_t>(sampled) * static_cast<std::size_t>(s_.hidden));
+      logits_.resize(static_cast<std::size_t>(sampled) * static_cast<std::size_t>(s_.vocab));
+    }
+  }
   cpu::KvCache cache(std::int32_t layer) {
     const std::size_t at = layer_elements_ * static_cast<std::size_t>(layer);
     return {layout_, keys_.data() + at, values_.data() + at};
@@ -134,7 +145,7 @@ class CpuBackend final : public EngineBackend {
   std::shared_ptr<const CpuWeights> w_;
   LlamaShape s_;
   const cpu::CpuOps& ops_;
-  std::int32_t max_rows_;
+  std::int32_t max_rows_ = 0, max_sampled_ = 0;
   cpu::KvLayout layout_;
   std::size_t layer_elements_ = 0;
   std::vector<Bf16> keys_, values_;  // [layer][pages]

@@ -14,6 +14,8 @@
 
 namespace headway {
 
+class PagedKv;
+
 // What a scheduler is built from. Options are resolved (no zero stands for a default).
 struct SchedulerConfig {
   EngineOptions engine;
@@ -80,6 +82,8 @@ class Scheduler {
   virtual std::int64_t waiting() const = 0;
   virtual std::int64_t running() const = 0;
   virtual KvUsage kv_usage() const = 0;
+  // The KV with its block tables, where the scheduler names its blocks; null where it only counts.
+  virtual const PagedKv* paged_kv() const { return nullptr; }
   // Throws InternalError when KV conservation (INV-2) does not hold. Walks everything: tests only.
   virtual void check_kv() const = 0;
 };

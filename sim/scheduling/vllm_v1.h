@@ -58,6 +58,7 @@ class VllmV1 : public Scheduler {
   }
   std::int64_t running() const override { return static_cast<std::int64_t>(running_.size()); }
   KvUsage kv_usage() const override { return kv_.usage(); }
+  const PagedKv* paged_kv() const override { return &kv_; }
   void check_kv() const override { kv_.check(); }
 
   // For the conformance replay: the queues in order, the block tables.
