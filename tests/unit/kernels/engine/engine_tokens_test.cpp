@@ -177,7 +177,7 @@ TEST_CASE("the engine refuses what it cannot run", "[unit][kernels]") {
     FAIL_CHECK("nothing was refused: " << word);
   };
   const char* const few = R"("num_prompts": 1, "request_rate": 1, "input_len": 4, "output_len": 2)";
-  refused(R"("block_size": 8, "num_gpu_blocks_override": 64)", few, "", "block_size");
+  refused(R"("block_size": 8, "num_gpu_blocks_override": 128)", few, "", "block_size");
   refused(R"("scheduler": "sglang")", few, "", "scheduler");
   refused(R"("num_gpu_blocks_override": 64)", R"("num_prompts": 1, "request_rate": 1, "input_len": 4, "output_len": 2, "samples": 2)",
           "", "samples");
