@@ -49,15 +49,15 @@ std::vector<double> to_doubles(const std::vector<T>& values) {
   return result;
 }
 
-// For a result computed in f32 and rounded to T once: half a unit in T's last place, and as much
-// again for what came before.
+// For a result computed in f32 and rounded to T once: half a unit in T's last place, and 5 % of it
+// for what came before.
 template <class T>
 inline constexpr double kRoundingTolerance = 0;
 template <>
 inline constexpr double kRoundingTolerance<float> = 2e-6;
 template <>
-inline constexpr double kRoundingTolerance<bf16> = 1.0 / 256;
+inline constexpr double kRoundingTolerance<bf16> = 1.05 / 256;
 template <>
-inline constexpr double kRoundingTolerance<f16> = 1.0 / 2048;
+inline constexpr double kRoundingTolerance<f16> = 1.05 / 2048;
 
 }  // namespace headway::kernels

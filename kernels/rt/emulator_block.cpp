@@ -296,6 +296,8 @@ void Block::collective(std::uint32_t mask, const char* what, Complete complete, 
                        bool orders_memory) {
   Thread& self = *current_;
   const int lane = self.place.lane;
+  const int lanes = threads_ - 32 * self.place.warp;
+  if (lanes < 32) mask &= (1u << lanes) - 1;
   Group& group = group_of(warp_[self.place.warp], mask);
   const Fault::Where where{{}, self.place.warp, group.arrived, mask};
   if (!(mask >> lane & 1)) fail(std::string(what) + ": its mask leaves out the calling lane", where);
@@ -320,6 +322,15 @@ void Block::collective(std::uint32_t mask, const char* what, Complete complete, 
     }
   }
   if (orders_memory) tsan_acquire(&group.sync[parity]);
+}
+
+void Block::warp_collective(const char* what, Complete complete, void* operand) {
+  const int warp = current_->place.warp;
+  if (threads_ - 32 * warp < 32) {
+    fail(std::string(what) + " needs all 32 lanes of a warp; this one has " +
+             std::to_string(threads_ - 32 * warp), {{}, warp, 0, 0xffffffffu});
+  }
+  collective(0xffffffffu, what, complete, operand);
 }
 
 // --- Asynchronous copies -----------------------------------------------------------------------

@@ -41,9 +41,12 @@ class Block {
 
   // --- Called on a fiber ---
   BlockVote sync_block(bool predicate);
-  // Waits until every lane of the mask has come with the same call. Orders memory only if asked to.
+  // Waits until every lane of the mask has come with the same call; lanes past the block's last
+  // thread do not count. Orders memory only if asked to.
   void collective(std::uint32_t mask, const char* what, Complete complete, void* operand,
                   bool orders_memory = false);
+  // The same for what only a whole warp can do.
+  void warp_collective(const char* what, Complete complete, void* operand);
   void* dynamic_shared() { return smem_; }
   void* static_shared(const void* tag, std::size_t bytes);
   void add_copy(const Copy& copy);

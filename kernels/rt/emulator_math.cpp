@@ -68,14 +68,13 @@ void complete_mma(void* const* operands, std::uint32_t) {
 }  // namespace
 
 void ldmatrix(LdmatrixLane& lane, bool transpose) {
-  current_block().collective(0xffffffffu, "ldmatrix",
-                             transpose ? &complete_ldmatrix<true> : &complete_ldmatrix<false>,
-                             &lane);
+  current_block().warp_collective(
+      "ldmatrix", transpose ? &complete_ldmatrix<true> : &complete_ldmatrix<false>, &lane);
 }
 
 template <class T>
 void mma(MmaLane& lane) {
-  current_block().collective(0xffffffffu, "mma.sync", &complete_mma<T>, &lane);
+  current_block().warp_collective("mma.sync", &complete_mma<T>, &lane);
 }
 template void mma<bf16>(MmaLane&);
 template void mma<f16>(MmaLane&);

@@ -159,7 +159,7 @@ inline int __any_sync(unsigned mask, int predicate) {
   return emu::ballot(mask, predicate != 0) != 0;
 }
 inline int __all_sync(unsigned mask, int predicate) {
-  return emu::ballot(mask, predicate != 0) == mask;
+  return emu::ballot(mask, predicate == 0) == 0;
 }
 
 // --- Atomics -----------------------------------------------------------------------------------
