@@ -214,11 +214,12 @@ void check_ssm_update(const SsmShape& s, double y_tolerance, std::vector<CheckRe
   results.push_back({what + ": state (f32)", relative_error(states.download(), want_states), 2e-6});
 }
 
-inline std::vector<CheckResult> check_ssm_updates() {
+inline std::vector<CheckResult> check_ssm_updates(int groups) {
   std::vector<CheckResult> results;
-  for (const SsmShape& s :
-       {SsmShape{4, 64, 128, 1, 3}, SsmShape{4, 64, 128, 2, 1}, SsmShape{2, 40, 64, 2, 2},
-        SsmShape{2, 33, 256, 1, 2}, SsmShape{2, 64, 128, 1, 0}}) {
+  for (SsmShape s : {SsmShape{2, 64, 128, 0, 3}, SsmShape{2, 40, 64, 0, 2},
+                     SsmShape{1, 33, 256, 0, 1}, SsmShape{1, 64, 128, 0, 0}}) {
+    s.groups = groups;
+    s.heads *= groups;
     check_ssm_update<bf16>(s, 4e-3, results);
     check_ssm_update<f16>(s, 5e-4, results);
   }
@@ -286,7 +287,7 @@ inline KernelEntry ssm_update_entry(int groups) {
   entry.op = "ssm_update";
   entry.impl = "own";
   entry.variant = {{"state_dtype", "fp32"}, {"groups", std::to_string(groups)}};
-  entry.check = check_ssm_updates;
+  entry.check = [groups] { return check_ssm_updates(groups); };
   entry.supports = [shape](const Case& c) {
     const SsmShape s = shape(c);
     return (s.state == 64 || s.state == 128 || s.state == 256) && s.heads % s.groups == 0 &&

@@ -10,12 +10,14 @@ namespace headway::kernels {
 // How operands are stored. Results are bf16 and sums f32 in each.
 enum class GemmFormat {
   kBf16,
-  kFp8Tensor,  // e4m3, one f32 scale for all of x and one for all of W; fast accumulation, as engines use
-  kFp8Block,   // e4m3, one f32 scale per 128 columns of a token (x) and per 128x128 block (W); sm_90
+  kFp8Tensor,  // e4m3, one f32 scale for all of x and one for all of W; fast accumulation, as
+               // engines use
+  kFp8Block,  // e4m3, one f32 scale per 128 columns of a token (x) and per 128x128 block (W); sm_90
 };
 
-// Sizes of the scales' buffers, in floats, and where a scale lies. x: token t, columns 128 b ..; W: features
-// 128 r .., columns 128 b ... (cuBLAS documentation, "128-element 1D and 128x128 2D Block Scaling".)
+// Sizes of the scales' buffers, in floats, and where a scale lies. x: token t, columns 128 b ..; W:
+// features 128 r .., columns 128 b ... (cuBLAS documentation, "128-element 1D and 128x128 2D Block
+// Scaling".)
 struct GemmScales {
   GemmFormat format;
   int m, n, k;
@@ -36,15 +38,16 @@ class CublasLtGemm {
   // Describes the product (works without a GPU).
   CublasLtGemm(GemmFormat format, int m, int n, int k);
   ~CublasLtGemm();
+  CublasLtGemm(CublasLtGemm&&) noexcept;
 
-  // Asks the heuristics; the current device's. Throws std::runtime_error with cuBLASLt's words when there is no
-  // algorithm for it.
-  void choose_algorithm();
+  // Asks the heuristics of the current device, which look at the scales' addresses too (nullptr for
+  // bf16). Throws std::runtime_error with cuBLASLt's words when there is no algorithm.
+  void choose_algorithm(const float* x_scales, const float* w_scales);
 
   // Queues the product. Device pointers, 16-byte aligned; scales nullptr for bf16; workspace of
   // kWorkspaceBytes. REQUIRES: choose_algorithm().
-  void run(const void* x, const void* w, const float* x_scales, const float* w_scales, void* y, void* workspace,
-           void* cuda_stream);
+  void run(const void* x, const void* w, const float* x_scales, const float* w_scales, void* y,
+           void* workspace, void* cuda_stream);
 
  private:
   struct State;

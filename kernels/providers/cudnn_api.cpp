@@ -1,3 +1,5 @@
+#if __has_include(<cudnn.h>)
+
 #include "kernels/providers/cudnn_api.h"
 
 #include <stdexcept>
@@ -89,3 +91,5 @@ std::int64_t CudnnDescriptor::get_int64(cudnnBackendAttributeName_t name) const 
 }
 
 }  // namespace headway::kernels
+
+#endif

@@ -1,5 +1,12 @@
 #include "kernels/providers/cudnn_sdpa.h"
 
+#if __has_include(<cudnn.h>)
+#include <cudnn_version.h>
+#endif
+
+// Page tables and lengths of the SDPA operation came with cuDNN 9.15.
+#if defined(CUDNN_VERSION) && CUDNN_VERSION >= 91500
+
 #include <array>
 #include <cmath>
 #include <deque>
@@ -257,20 +264,27 @@ const CudnnApi& api() {
   return loaded;
 }
 
+// One handle for the process: making one costs milliseconds and device memory.
+cudnnHandle_t handle() {
+  static const cudnnHandle_t made = [] {
+    cudnnHandle_t h = nullptr;
+    api().check(api().create(&h), "creating a handle");
+    return h;
+  }();
+  return made;
+}
+
 }  // namespace
 
 struct CudnnSdpa::State {
   explicit State(const SdpaShape& s) : shape(s), graph(api()) {}
-  ~State() {
-    if (handle != nullptr) api().destroy(handle);
-  }
   void build_plan(const char* device_json);
 
   SdpaShape shape;
-  cudnnHandle_t handle = nullptr;
   GraphBuilder graph;
   std::deque<CudnnDescriptor> kept;  // device, operation graph, heuristics: alive while the plan is
   std::optional<CudnnDescriptor> plan;
+  std::deque<CudnnDescriptor> bound;  // a variant pack for each set of buffers
   float scale = 1.0f;
   float masked = -std::numeric_limits<float>::infinity();
   std::int32_t window = 0;
@@ -278,6 +292,7 @@ struct CudnnSdpa::State {
 
 void CudnnSdpa::State::build_plan(const char* device_json) {
   CudnnDescriptor* device = nullptr;
+  const cudnnHandle_t present = device_json == nullptr ? handle() : nullptr;
   if (device_json != nullptr) {
     device = &kept.emplace_back(api(), CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR, "described device");
     const std::string json = device_json;
@@ -291,7 +306,8 @@ void CudnnSdpa::State::build_plan(const char* device_json) {
       kept.emplace_back(api(), CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR, "operation graph");
   whole.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR,
             static_cast<std::int64_t>(operations.size()), operations.data());
-  if (device == nullptr) whole.set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, 1, &handle);
+  if (device == nullptr)
+    whole.set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, 1, &present);
   whole.finalize();
 
   CudnnDescriptor& heuristics =
@@ -312,11 +328,17 @@ void CudnnSdpa::State::build_plan(const char* device_json) {
   api().check(api().get_attribute(heuristics.raw(), CUDNN_ATTR_ENGINEHEUR_RESULTS,
                                   CUDNN_TYPE_BACKEND_DESCRIPTOR, kMost, &found, raw.data()),
               "asking the heuristics");
-  std::string refusals = found == 0 ? "no engine for this attention" : "";
+  std::string refusals;
+  if (found == 0) {
+    char words[512] = "";
+    api().last_error(words, sizeof words);
+    refusals = std::string("no engine for this attention: ") + words;
+  }
   for (std::int64_t i = 0; i < std::min<std::int64_t>(found, kMost); ++i) {
     try {
       CudnnDescriptor p(api(), CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, "execution plan");
-      if (device == nullptr) p.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, &handle);
+      if (device == nullptr)
+        p.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, &present);
       if (device != nullptr) p.set(CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, *device);
       p.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, configs[static_cast<std::size_t>(i)]);
       p.finalize();
@@ -330,9 +352,9 @@ void CudnnSdpa::State::build_plan(const char* device_json) {
   throw std::runtime_error("cuDNN has no plan: " + refusals);
 }
 
-CudnnSdpa::CudnnSdpa(const SdpaShape& shape, const char* device_json)
-    : state_(std::make_unique<State>(shape)) {
+CudnnSdpa::CudnnSdpa(const SdpaShape& shape) {
   if (const std::string why = why_not(); !why.empty()) throw std::runtime_error(why);
+  state_ = std::make_unique<State>(shape);
   state_->scale = 1.0f / std::sqrt(static_cast<float>(shape.head_dim));
   state_->window = static_cast<std::int32_t>(shape.window);
   const Tensors tensors = make_tensors(state_->graph, shape);
@@ -340,11 +362,23 @@ CudnnSdpa::CudnnSdpa(const SdpaShape& shape, const char* device_json)
     add_masked_attention(state_->graph, shape, tensors);
   else
     add_sdpa_operation(state_->graph, tensors);
-  if (device_json == nullptr) api().check(api().create(&state_->handle), "creating a handle");
-  state_->build_plan(device_json);
 }
 
+void CudnnSdpa::build_plan(const char* device_json) { state_->build_plan(device_json); }
+
 CudnnSdpa::~CudnnSdpa() = default;
+
+// An H200 as cudaGetDeviceProperties would tell of it.
+const char* CudnnSdpa::h200_json() {
+  return R"({"maxGridSize": [2147483647, 65535, 65535], "maxBlockSize": [1024, 1024, 64], )"
+         R"("regsPerBlock": 65536, "multiProcessorCount": 132, "warpSize": 32, "maxSharedM)"
+         R"(emoryPerBlock": 49152, "maxSharedMemoryPerBlockOptin": 232448, "reservedShared)"
+         R"(MemoryPerBlock": 1024, "maxCtasPerSM": 32, "maxRegistersPerSM": 65536, "pciDev)"
+         R"(iceId": 0, "isTccDriver": 0, "supportCoopLaunch": 1, "smClockRateKHz": 1980000)"
+         R"(, "memClockRateKHz": 3201000, "l2CacheSize": 62914560, "deviceName": "NVIDIA H)"
+         R"(200", "deviceVer": 900, "driverVer": 13000, "totalGlobalMem": 150754820096, "c)"
+         R"(udaDeviceId": 0, "maxThreadsPerBlock": 1024, "maxThreadsPerSM": 2048})";
+}
 
 std::string CudnnSdpa::why_not() {
   if (!api().ok()) return api().library.why_not();
@@ -358,7 +392,7 @@ std::int64_t CudnnSdpa::workspace_bytes() const {
   return state_->plan->get_int64(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE);
 }
 
-void CudnnSdpa::execute(const SdpaPointers& p, void* cuda_stream) const {
+int CudnnSdpa::bind(const SdpaPointers& p) {
   State& s = *state_;
   std::vector<std::int64_t> uids{kQ,         kK,          kV,          kO,    kQLengths,
                                  kKvLengths, kPageTableK, kPageTableV, kScale};
@@ -372,15 +406,43 @@ void CudnnSdpa::execute(const SdpaPointers& p, void* cuda_stream) const {
       values.push_back(&s.window);
     }
   }
-  CudnnDescriptor pack(api(), CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, "variant pack");
+  CudnnDescriptor& pack =
+      s.bound.emplace_back(api(), CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, "variant pack");
   const auto count = static_cast<std::int64_t>(uids.size());
   pack.set(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, uids)
       .set(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, count, values.data())
       .set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1, &p.workspace)
       .finalize();
-  api().check(api().set_stream(s.handle, static_cast<cudaStream_t>(cuda_stream)),
+  return static_cast<int>(s.bound.size()) - 1;
+}
+
+void CudnnSdpa::run(int bound, void* cuda_stream) {
+  State& s = *state_;
+  api().check(api().set_stream(handle(), static_cast<cudaStream_t>(cuda_stream)),
               "setting a stream");
-  api().check(api().execute(s.handle, s.plan->raw(), pack.raw()), "attention");
+  api().check(
+      api().execute(handle(), s.plan->raw(), s.bound[static_cast<std::size_t>(bound)].raw()),
+      "attention");
 }
 
 }  // namespace headway::kernels
+
+#else
+
+#include <stdexcept>
+
+namespace headway::kernels {
+
+struct CudnnSdpa::State {};
+const char* CudnnSdpa::h200_json() { return ""; }
+std::string CudnnSdpa::why_not() { return "cuDNN: built without its headers (9.15 or newer)"; }
+CudnnSdpa::CudnnSdpa(const SdpaShape&) { throw std::runtime_error(why_not()); }
+CudnnSdpa::~CudnnSdpa() = default;
+void CudnnSdpa::build_plan(const char*) {}
+std::int64_t CudnnSdpa::workspace_bytes() const { return 0; }
+int CudnnSdpa::bind(const SdpaPointers&) { return 0; }
+void CudnnSdpa::run(int, void*) {}
+
+}  // namespace headway::kernels
+
+#endif

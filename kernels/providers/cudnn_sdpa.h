@@ -47,20 +47,24 @@ class CudnnSdpa {
   // A device described in words instead of a present one, so that graphs and plans can be tried
   // where there is no GPU (it is cuDNN's CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION).
   static const char* h200_json();
-  static const char* a100_json();
 
   // Empty when cuDNN is here and new enough, else why not.
   static std::string why_not();
 
-  // For the current device, or for a described one. Throws std::runtime_error with cuDNN's words
-  // when cuDNN has no plan for it.
-  explicit CudnnSdpa(const SdpaShape& shape, const char* device_json = nullptr);
+  // Describes the graph (works without a GPU).
+  explicit CudnnSdpa(const SdpaShape& shape);
   ~CudnnSdpa();
 
+  // A plan for the current device, or for a described one. Throws std::runtime_error with cuDNN's
+  // words when there is none. For a described device this compiles the kernel, and fails only at
+  // loading it into the CUDA driver.
+  void build_plan(const char* device_json = nullptr);
+
   std::int64_t workspace_bytes() const;
-  std::string plan_name() const;  // the plan's own description (JSON), for provenance
-  // Queues the call. REQUIRES: built for the current device.
-  void execute(const SdpaPointers& pointers, void* cuda_stream) const;
+  // Remembers a set of buffers and returns its number, 0, 1, ...
+  int bind(const SdpaPointers& pointers);
+  // Queues the call on a set of buffers. REQUIRES: built for the current device.
+  void run(int bound, void* cuda_stream);
 
  private:
   struct State;
