@@ -94,11 +94,9 @@ class CompareCommand final : public Command {
       }
       LatencyMetrics latencies;
       Observer* const extra[] = {&latencies};
-      RunOptions options;
-      options.step_by_step = scenario_.step_by_step();
       const Execution run =
           execute(scenarios[i], std::span<Observer* const>(extra, svg_path_.empty() ? 0 : 1),
-                  progress, options);
+                  progress, scenario_.run_options());
       if (!scenario_.quiet()) print_err(labelled(notes_text(run), variants[i].label));
       rows.push_back({variants[i].label,
                       {run.summary},

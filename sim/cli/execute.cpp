@@ -2,8 +2,10 @@
 
 #include <chrono>
 #include <cstdio>
+#include <optional>
 
 #include "sim/core/build_info.h"
+#include "sim/metrics/background.h"
 #include "sim/metrics/run_metrics.h"
 #include "sim/report/progress.h"
 #include "sim/report/terminal.h"
@@ -17,6 +19,7 @@ class FailureCounter final : public Observer {
   void on_finish(const RequestRecord& request) override {
     if (request.failed) ++reasons[request.finish_reason];
   }
+  bool hears_steps() const override { return false; }
   std::map<std::string, std::int64_t> reasons;
 };
 
@@ -82,7 +85,10 @@ Execution execute(const Scenario& scenario, std::span<Observer* const> extra, bo
                         w.limit > 0         ? w.limit
                         : w.num_prompts > 0 ? w.num_prompts
                                             : -1);
-  std::vector<Observer*> observers = {&metrics, &failures, &progress};
+  std::optional<BackgroundObserver> background;
+  if (options.threads > 1) background.emplace(metrics);
+  Observer* const sums = background ? static_cast<Observer*>(&*background) : &metrics;
+  std::vector<Observer*> observers = {sums, &failures, &progress};
   observers.insert(observers.end(), extra.begin(), extra.end());
 
   const auto start = std::chrono::steady_clock::now();

@@ -56,9 +56,8 @@ class RunCommand final : public Command {
       steps = std::make_unique<StepsCsv>(steps_path_);
       observers.push_back(steps.get());
     }
-    RunOptions options;
-    options.step_by_step = scenario_.step_by_step();
-    const Execution run = execute(scenario, observers, wants_progress(scenario_.quiet()), options);
+    const Execution run = execute(scenario, observers, wants_progress(scenario_.quiet()),
+                                  scenario_.run_options());
     if (result) result->write(result_json(run.summary, run.info).dump(2) + "\n");
     if (!scenario_.quiet()) print_err(notes_text(run));
     const std::string block =

@@ -1,5 +1,8 @@
 #include "sim/cli/scenario_arguments.h"
 
+#include <algorithm>
+#include <thread>
+
 namespace headway {
 
 void ScenarioArguments::declare(Arguments& arguments) {
@@ -10,6 +13,8 @@ void ScenarioArguments::declare(Arguments& arguments) {
   arguments.number("--limit", "N", limit_, 1, "Stop after the first N requests of the workload");
   arguments.flag("--step-by-step", step_by_step_,
                  "Simulate every engine step, instead of summing up runs of alike ones: slower, same results");
+  arguments.number("--threads", "N", threads_, 1,
+                   "At most so many (default: what the machine has); results do not depend on it");
   arguments.flag("-q,--quiet", quiet_, "No progress and no notes on stderr");
 }
 
@@ -21,6 +26,14 @@ Scenario ScenarioArguments::load(const std::vector<Assignment>& more) const {
   Scenario scenario = load_scenario(path_, assignments);
   if (limit_) limit_requests(scenario, *limit_);
   return scenario;
+}
+
+RunOptions ScenarioArguments::run_options() const {
+  RunOptions options;
+  options.step_by_step = step_by_step_;
+  const auto machine = static_cast<std::int64_t>(std::thread::hardware_concurrency());
+  options.threads = static_cast<int>(threads_.value_or(std::max<std::int64_t>(machine, 1)));
+  return options;
 }
 
 }  // namespace headway

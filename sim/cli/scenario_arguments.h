@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/cli/command.h"
+#include "sim/cluster/simulation.h"
 #include "sim/scenario/parse.h"
 
 namespace headway {
@@ -17,12 +18,12 @@ class ScenarioArguments {
   // `more` comes after the --set ones. InputError.
   Scenario load(const std::vector<Assignment>& more = {}) const;
   bool quiet() const { return quiet_; }
-  bool step_by_step() const { return step_by_step_; }
+  RunOptions run_options() const;
 
  private:
   std::string path_;
   std::vector<std::string> sets_;
-  std::optional<std::int64_t> seed_, limit_;
+  std::optional<std::int64_t> seed_, limit_, threads_;
   bool quiet_ = false, step_by_step_ = false;
 };
 

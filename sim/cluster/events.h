@@ -15,15 +15,11 @@ struct AdmitEvent {         // a request has passed the host's front end and joi
   std::uint32_t replica;
   std::uint32_t parcel;     // index of the request under way
 };
-struct StepEndEvent {       // out of date when the replica has announced its step ends anew
-  std::uint32_t replica;
-  std::uint64_t generation;
-};
 struct WakeEvent {          // a replica looks at its queue
   std::uint32_t replica;
   std::uint64_t generation;
 };
 
-using EventBody = std::variant<SendEvent, AdmitEvent, StepEndEvent, WakeEvent>;
+using EventBody = std::variant<SendEvent, AdmitEvent, WakeEvent>;
 
 }  // namespace headway

@@ -6,11 +6,13 @@
 
 #include "sim/cluster/build.h"
 #include "sim/cluster/events.h"
+#include "sim/core/earliest.h"
 #include "sim/core/errors.h"
 #include "sim/core/event_queue.h"
 #include "sim/core/hash.h"
 #include "sim/routing/router.h"
 #include "sim/workload/client.h"
+#include "sim/workload/read_ahead.h"
 #include "sim/workload/request_source.h"
 
 namespace headway {
@@ -25,23 +27,22 @@ class Simulation {
         observers_(observers.begin(), observers.end()),
         blueprint_(std::move(blueprint)),
         client_(open(scenario), scenario.workload.max_concurrency),
-        router_(make_router(scenario.cluster.router, scenario.seed)) {
+        router_(make_router(scenario.cluster.router, scenario.seed)),
+        step_ends_(static_cast<std::size_t>(scenario.cluster.replicas)) {
     blueprint_.replica.skip_ahead = !options.step_by_step;
+    blueprint_.scheduler.gather_decodes = !options.step_by_step;
+    blueprint_.scheduler.counts_blocks = !options.step_by_step;
     for (std::int32_t i = 0; i < scenario.cluster.replicas; ++i) {
       const auto id = static_cast<std::uint32_t>(i);
-      replicas_.push_back({make_replica(blueprint_, id, observers), 0, 0, SimTime::never()});
+      replicas_.push_back({make_replica(blueprint_, id, observers), 0, SimTime::never()});
     }
     loads_.resize(replicas_.size());
   }
 
   RunOutcome run() {
     schedule_send(SimTime());
-    while (!queue_.empty()) {
-      const auto event = queue_.pop();
-      if (out_of_date(event.body)) continue;
+    while (step()) {
       ++outcome_.events;
-      outcome_.end = event.time;
-      std::visit([&](const auto& body) { handle(body, event.time); }, event.body);
       if (options_.check_every_event) check();
     }
     return finish();
@@ -52,7 +53,6 @@ class Simulation {
   struct Seat {
     std::unique_ptr<Replica> replica;
     std::uint64_t wake_generation;
-    std::uint64_t step_generation;
     SimTime wake_at;              // of the pending wake event; never = none
     std::int64_t under_way = 0;   // requests sent to it, still in its host's front end
   };
@@ -61,7 +61,46 @@ class Simulation {
     auto source =
         open_workload(scenario.workload, scenario.folder(), scenario.seed, outcome_.notes);
     expected_ = source->size_hint();
+    if (options_.threads > 1) source = read_ahead(std::move(source));
     return source;
+  }
+
+  // Handles what comes next: of an instant, first the steps that end with it, then what arrives, and
+  // when all that is known, the replicas that are to plan. False: nothing is left.
+  bool step() {
+    for (;;) {
+      const SimTime step_end = step_ends_.first_time();
+      const SimTime event = queue_.empty() ? SimTime::never() : queue_.next_time();
+      const SimTime plan = planning_.empty() ? SimTime::never() : queue_.now();
+      if (step_end <= event && step_end <= plan) {
+        if (step_end == SimTime::never()) return false;
+        queue_.advance(step_end);
+        outcome_.end = step_end;
+        end_step(step_ends_.first(), step_end);
+        return true;
+      }
+      if (plan < event) {
+        plan_next(plan);
+        return true;
+      }
+      if (handle_event()) return true;
+    }
+  }
+
+  bool handle_event() {
+    const auto event = queue_.pop();
+    if (out_of_date(event.body)) return false;
+    outcome_.end = event.time;
+    std::visit([&](const auto& body) { handle(body, event.time); }, event.body);
+    return true;
+  }
+
+  void plan_next(SimTime now) {
+    const auto first = std::min_element(planning_.begin(), planning_.end());
+    const std::uint32_t replica = *first;
+    *first = planning_.back();
+    planning_.pop_back();
+    look_again(replica, now);
   }
 
   // The client's plans change when a request leaves; the newest send event is the one that counts.
@@ -84,10 +123,8 @@ class Simulation {
     ++outcome_.requests;
     note(now, request.id);
     for (Observer* o : observers_) o->on_arrival(request.id, now);
-    for (std::size_t i = 0; i < replicas_.size(); ++i) {
-      loads_[i].outstanding = replicas_[i].replica->outstanding() + replicas_[i].under_way;
-    }
     const auto chosen = static_cast<std::uint32_t>(router_->choose(request, loads_));
+    ++loads_[chosen].outstanding;
     const SimTime delay = blueprint_.replica.host.per_request;
     if (delay == SimTime()) {
       admit(std::move(request), chosen, now);
@@ -104,51 +141,52 @@ class Simulation {
 
   void admit(Request request, std::uint32_t replica, SimTime now) {
     note(now, replica);
-    if (replicas_[replica].replica->catch_up(now, started_)) expect_step_ends(replica);
+    replicas_[replica].replica->catch_up(now);
     replicas_[replica].replica->submit(std::move(request), now);
+    expect_step_end(replica);
     collect(replica, now);
     if (replicas_[replica].replica->may_plan()) wake(replica, now);
   }
 
-  void handle(const StepEndEvent& event, SimTime now) {
-    Replica& replica = *replicas_[event.replica].replica;
-    replica.end_step(now);
-    collect(event.replica, now);
-    wake(event.replica, now);
+  void end_step(std::uint32_t replica, SimTime now) {
+    replicas_[replica].replica->end_step(now);
+    expect_step_end(replica);
+    collect(replica, now);
+    wake(replica, now);
   }
 
-  // Plans are made in the wake phase, when all that ended or arrived at this instant is known.
+  // The replica looks at its queue: at the end of this instant, or later.
   void wake(std::uint32_t replica, SimTime at) {
     Seat& seat = replicas_[replica];
     if (seat.wake_at <= at) return;
     seat.wake_at = at;
-    queue_.push(at, Phase::kWake, WakeEvent{replica, ++seat.wake_generation}, replica);
+    ++seat.wake_generation;
+    if (at == queue_.now()) {
+      planning_.push_back(replica);
+    } else {
+      queue_.push(at, Phase::kWake, WakeEvent{replica, seat.wake_generation}, replica);
+    }
   }
 
-  void handle(const WakeEvent& event, SimTime now) {
-    Seat& seat = replicas_[event.replica];
+  void handle(const WakeEvent& event, SimTime now) { look_again(event.replica, now); }
+
+  void look_again(std::uint32_t replica, SimTime now) {
+    Seat& seat = replicas_[replica];
     seat.wake_at = SimTime::never();
     if (!seat.replica->may_plan()) return;
-    seat.replica->start_steps(now, started_);
-    expect_step_ends(event.replica);
-    if (started_.wake_at != SimTime::never()) wake(event.replica, started_.wake_at);
-    collect(event.replica, now);
+    const SimTime wake_at = seat.replica->start_steps(now);
+    expect_step_end(replica);
+    if (wake_at != SimTime::never()) wake(replica, wake_at);
+    collect(replica, now);
   }
 
-  void expect_step_ends(std::uint32_t replica) {
-    Seat& seat = replicas_[replica];
-    if (started_.replaces) ++seat.step_generation;
-    for (SimTime end : started_.step_ends) {
-      queue_.push(end, Phase::kStepEnd, StepEndEvent{replica, seat.step_generation}, replica);
-    }
+  void expect_step_end(std::uint32_t replica) {
+    step_ends_.set(replica, replicas_[replica].replica->next_step_end());
   }
 
   bool out_of_date(const EventBody& body) const {
     if (const auto* send = std::get_if<SendEvent>(&body)) {
       return send->generation != send_generation_;
-    }
-    if (const auto* end = std::get_if<StepEndEvent>(&body)) {
-      return end->generation != replicas_[end->replica].step_generation;
     }
     if (const auto* wake = std::get_if<WakeEvent>(&body)) {
       return wake->generation != replicas_[wake->replica].wake_generation;
@@ -161,6 +199,7 @@ class Simulation {
     replicas_[replica].replica->take_departures(departures_);
     if (departures_.empty()) return;
     departed_ += std::ssize(departures_);
+    loads_[replica].outstanding -= std::ssize(departures_);
     for (const Departure& d : departures_) client_.on_finish(d.request, d.session, now);
     schedule_send(now);
   }
@@ -191,6 +230,8 @@ class Simulation {
     for (const Seat& seat : replicas_) {
       inside += seat.replica->outstanding();
       under_way += seat.under_way;
+      SIM_CHECK(loads_[static_cast<std::size_t>(&seat - replicas_.data())].outstanding ==
+                seat.replica->outstanding() + seat.under_way);
       seat.replica->scheduler().check_kv();
     }
     SIM_CHECK(outcome_.requests == inside + under_way + departed_,
@@ -236,6 +277,8 @@ class Simulation {
   std::vector<Seat> replicas_;
   std::vector<ReplicaLoad> loads_;
   Queue queue_;
+  std::vector<std::uint32_t> planning_;  // replicas that plan at the end of this instant
+  Earliest step_ends_;  // by replica; earlier in an instant than any event of the queue
   bool send_pending_ = false;
   SimTime send_at_;
   std::uint64_t send_generation_ = 0;
@@ -243,7 +286,6 @@ class Simulation {
   std::vector<std::uint32_t> free_parcels_;
   std::vector<Departure> departures_;
   std::int64_t departed_ = 0;
-  Replica::Started started_;
 };
 
 }  // namespace

@@ -18,6 +18,7 @@ namespace headway {
 
 struct RunOptions {
   bool step_by_step = false;      // every engine step as an event of its own: slower, same results
+  int threads = 1;                // more than one: requests are read or drawn ahead of the simulation
   bool check_every_event = false;              // INV-1 and INV-2 after every event: slow, for tests
   std::function<void(double fraction)> progress;  // called now and then; 0..1 of the requests
 };

@@ -37,8 +37,11 @@ class EventQueue {
 
   bool empty() const { return heap_.empty(); }
   std::size_t size() const { return heap_.size(); }
-  const Event& top() const { return heap_.top(); }
   SimTime now() const { return now_; }
+  // REQUIRES: !empty().
+  SimTime next_time() const { return heap_.top().time; }
+  // The clock moves without an event. REQUIRES: now() <= time <= next_time().
+  void advance(SimTime time) { now_ = time; }
 
   // REQUIRES: !empty(). Moves the clock to the event.
   Event pop() {

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cmath>
 #include <compare>
 #include <cstdint>
 #include <limits>
@@ -16,9 +15,9 @@ class SimTime {
 
   static constexpr SimTime from_ns(std::int64_t ns) { return SimTime(ns); }
   // The nearest nanosecond. REQUIRES: the value fits 292 years.
-  static SimTime from_us(double us) { return SimTime(std::llround(us * 1e3)); }
-  static SimTime from_ms(double ms) { return SimTime(std::llround(ms * 1e6)); }
-  static SimTime from_seconds(double s) { return SimTime(std::llround(s * 1e9)); }
+  static SimTime from_us(double us) { return SimTime(nearest(us * 1e3)); }
+  static SimTime from_ms(double ms) { return SimTime(nearest(ms * 1e6)); }
+  static SimTime from_seconds(double s) { return SimTime(nearest(s * 1e9)); }
   // Later than any event: "never".
   static constexpr SimTime never() { return SimTime(std::numeric_limits<std::int64_t>::max()); }
 
@@ -36,6 +35,12 @@ class SimTime {
 
  private:
   explicit constexpr SimTime(std::int64_t ns) : ns_(ns) {}
+  // std::llround, which is a call into the library: every step is timed with it.
+  static constexpr std::int64_t nearest(double x) {
+    const auto whole = static_cast<std::int64_t>(x);
+    const double rest = x - static_cast<double>(whole);
+    return whole + (rest >= 0.5 ? 1 : rest <= -0.5 ? -1 : 0);
+  }
   std::int64_t ns_ = 0;
 };
 

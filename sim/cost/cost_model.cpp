@@ -20,6 +20,12 @@ void CostModel::price_run(const StepShape& first, std::int64_t steps, DecodeRunC
     shape.decode_kv_tokens += shape.decode_sequences;
     ++shape.decode_kv_max;
   }
+  out.set_gpu();
+}
+
+void DecodeRunCost::set_gpu() {
+  gpu.resize(gpu_us.size());
+  for (std::size_t i = 0; i < gpu.size(); ++i) gpu[i] = SimTime::from_us(gpu_us[i]);
 }
 
 std::string_view op_class_name(OpClass op) {

@@ -42,7 +42,20 @@ struct DecodeRunCost {
   StepCost fixed;                 // what all the steps have in common
   OpClass changing = OpClass::kDecodeAttention;  // the class of what they have not
   std::vector<double> gpu_us;     // of each step: the very number that price() gives
+  std::vector<SimTime> gpu;       // the same as SimTime::from_us() has it
   std::vector<std::uint8_t> from; // Coverage of what it has beyond `fixed`
+  std::vector<double> all_us;     // scratch
+  std::vector<std::uint8_t> all_from;
+  void set_gpu();                 // from gpu_us
+
+  StepCost at(std::size_t step) const {
+    StepCost cost = fixed;
+    const double changing_us = gpu_us[step] - fixed.gpu_us;
+    cost.gpu_us = gpu_us[step];
+    cost.by_class_us[static_cast<std::size_t>(changing)] += changing_us;
+    cost.coverage_us[from[step]] += changing_us;
+    return cost;
+  }
 };
 
 // Step -> GPU time, from a profile or from the roofline. Lowered once per run: price() is a few

@@ -174,38 +174,37 @@ StepCost LoweredCost::price(const StepShape& shape) const {
   return cost;
 }
 
-// decode_at() for ever longer sums: remembers the piece it is on.
-class LoweredCost::Walker {
- public:
-  Walker(const LoweredCost& cost, std::int32_t batch)
-      : cost_(cost), batch_(batch), end_(static_cast<std::int64_t>(cost.limits_.kv_length) * batch) {
-    if (batch <= cost.limits_.sequences) row_ = &cost.row(batch);
-  }
-
-  Priced at(std::int64_t kv_tokens) {
-    if (row_ == nullptr || kv_tokens >= end_ || kv_tokens < batch_) {
-      return cost_.decode_at(batch_, kv_tokens);
+// fixed_us + decode_at() for sums that grow by the batch with every step: a loop per piece.
+void LoweredCost::decode_run(std::int32_t batch, std::int64_t kv_tokens, std::size_t steps,
+                             double fixed_us, double* us, std::uint8_t* from) const {
+  const std::int64_t end = static_cast<std::int64_t>(limits_.kv_length) * batch;
+  const Row* row = batch <= limits_.sequences && kv_tokens >= batch ? &this->row(batch) : nullptr;
+  std::size_t i = 0;
+  while (i < steps) {
+    const std::int64_t sum = kv_tokens + static_cast<std::int64_t>(i) * batch;
+    if (row == nullptr || sum >= end) {
+      const Priced one = decode_at(batch, sum);
+      us[i] = fixed_us + one.us;
+      from[i++] = static_cast<std::uint8_t>(one.from);
+      continue;
     }
-    if (kv_tokens >= next_) {
-      const auto after = std::upper_bound(row_->sums.begin(), row_->sums.end(), kv_tokens);
-      const auto i = static_cast<std::size_t>(after - row_->sums.begin()) - 1;
-      piece_ = &row_->pieces[i];
-      first_ = row_->sums[i];
-      next_ = row_->sums[i + 1];
+    const auto after = std::upper_bound(row->sums.begin(), row->sums.end(), sum);
+    const auto index = static_cast<std::size_t>(after - row->sums.begin()) - 1;
+    const Row::Piece& piece = row->pieces[index];
+    const std::int64_t into = sum - row->sums[index];
+    const std::int64_t left = (row->sums[index + 1] - sum + batch - 1) / batch;
+    const auto here = static_cast<std::int32_t>(
+        std::min<std::int64_t>(left, static_cast<std::int64_t>(steps - i)));
+    const double first = static_cast<double>(into), each = batch;
+    for (std::int32_t k = 0; k < here; ++k) {
+      us[i + static_cast<std::size_t>(k)] =
+          fixed_us + (piece.us + piece.slope * (first + k * each));
     }
-    const std::int64_t into = kv_tokens - first_;
-    return {piece_->us + piece_->slope * static_cast<double>(into),
-            into == 0 ? piece_->at : piece_->after};
+    std::fill_n(from + i, here, static_cast<std::uint8_t>(piece.after));
+    if (into == 0) from[i] = static_cast<std::uint8_t>(piece.at);
+    i += static_cast<std::size_t>(here);
   }
-
- private:
-  const LoweredCost& cost_;
-  std::int32_t batch_;
-  std::int64_t end_;
-  const Row* row_ = nullptr;
-  const Row::Piece* piece_ = nullptr;
-  std::int64_t first_ = 0, next_ = 0;
-};
+}
 
 void LoweredCost::price_run(const StepShape& first, std::int64_t steps, DecodeRunCost& out) const {
   out.fixed = fixed_part(first);
@@ -215,20 +214,20 @@ void LoweredCost::price_run(const StepShape& first, std::int64_t steps, DecodeRu
   out.from.resize(n);
   const std::int32_t batch = first.decode_sequences;
   const double skew = pricer_->decode_skew(batch);
-  std::int64_t sum = first.decode_kv_tokens;
-  std::int64_t longest = std::int64_t{first.decode_kv_max} * batch;
-  const bool level = skew == 0 || longest <= sum;  // stays so: both grow by the batch a step
-  Walker mean_walker(*this, batch), all_walker(*this, batch);
-  for (std::size_t i = 0; i < n; ++i, sum += batch, longest += batch) {
-    const Priced mean = mean_walker.at(sum);
-    Priced decode = mean;
-    if (!level) {
-      const Priced all = all_walker.at(longest);
-      decode = {mean.us + skew * (all.us - mean.us), weaker(mean.from, all.from)};
-    }
-    out.gpu_us[i] = out.fixed.gpu_us + decode.us;
-    out.from[i] = static_cast<std::uint8_t>(decode.from);
+  const std::int64_t longest = std::int64_t{first.decode_kv_max} * batch;
+  const bool skewed = skew != 0 && longest > first.decode_kv_tokens;  // stays so: both grow alike
+  const double fixed_us = skewed ? 0.0 : out.fixed.gpu_us;
+  decode_run(batch, first.decode_kv_tokens, n, fixed_us, out.gpu_us.data(), out.from.data());
+  if (!skewed) return out.set_gpu();
+  out.all_us.resize(n);
+  out.all_from.resize(n);
+  decode_run(batch, longest, n, 0.0, out.all_us.data(), out.all_from.data());
+  for (std::size_t i = 0; i < n; ++i) {
+    const double mean_us = out.gpu_us[i];
+    out.gpu_us[i] = out.fixed.gpu_us + (mean_us + skew * (out.all_us[i] - mean_us));
+    out.from[i] = std::max(out.from[i], out.all_from[i]);  // the weaker
   }
+  out.set_gpu();
 }
 
 std::string LoweredCost::describe() const { return pricer_->describe(); }

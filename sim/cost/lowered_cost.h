@@ -48,12 +48,13 @@ class LoweredCost final : public CostModel {
   double decode_skew(std::int32_t batch) const;
 
  private:
-  struct Row;     // decode pieces of one batch size
-  class Walker;   // along a row
+  struct Row;  // decode pieces of one batch size
   StepCost fixed_part(const StepShape& shape) const;  // all but attention
   const Row& row(std::int32_t batch) const;
   Priced decode(const StepShape& shape) const;
   Priced decode_at(std::int32_t batch, std::int64_t kv_tokens) const;
+  void decode_run(std::int32_t batch, std::int64_t kv_tokens, std::size_t steps,
+                  double fixed_us, double* us, std::uint8_t* from) const;
 
   std::unique_ptr<const StepPricer> pricer_;
   LoweringLimits limits_;

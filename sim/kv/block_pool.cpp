@@ -8,13 +8,14 @@
 
 namespace headway {
 
-BlockPool::BlockPool(std::int64_t num_blocks) {
+BlockPool::BlockPool(std::int64_t num_blocks, bool counts_only)
+    : usable_blocks_(num_blocks - 1), free_blocks_(num_blocks - 1) {
   SIM_CHECK(num_blocks >= 2 && num_blocks <= std::numeric_limits<BlockId>::max());
   const auto n = static_cast<std::size_t>(num_blocks);
+  if (counts_only) return;
   blocks_.resize(n);
   queue_.assign(std::bit_ceil(2 * n), 0);
   for (std::size_t i = 1; i < n; ++i) push(static_cast<BlockId>(i));
-  free_blocks_ = num_blocks - 1;
   hashes_.assign(n, 0);
   chain_next_.assign(n, 0);
   buckets_.assign(std::bit_ceil(n), 0);

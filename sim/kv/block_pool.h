@@ -17,12 +17,15 @@ using BlockId = std::int32_t;
 //    block out anew (lazy eviction). There is no second pool of cached blocks.
 //  - blocks of equal hash may coexist; find() returns the one hashed first.
 // Every call is O(1) and allocates nothing. Not thread-safe.
+//
+// Where nothing depends on which block is whose (nothing is shared), a pool can do without names: it
+// then only counts, and knows take(n) and give_back(n) alone.
 class BlockPool {
  public:
   // REQUIRES: num_blocks >= 2; the null block is one of them.
-  explicit BlockPool(std::int64_t num_blocks);
+  explicit BlockPool(std::int64_t num_blocks, bool counts_only = false);
 
-  std::int64_t usable_blocks() const { return static_cast<std::int64_t>(blocks_.size()) - 1; }
+  std::int64_t usable_blocks() const { return usable_blocks_; }
   std::int64_t free_blocks() const { return free_blocks_; }
   std::int64_t cached_blocks() const { return cached_blocks_; }  // free ones that carry a hash
   std::int32_t references(BlockId block) const { return blocks_[static_cast<std::size_t>(block)].refs; }
@@ -30,6 +33,9 @@ class BlockPool {
   // The head of the free queue, with one reference and without its hash.
   // REQUIRES: free_blocks() > 0.
   BlockId take();
+  // So many blocks of a pool that only counts. REQUIRES: free_blocks() >= n.
+  void take(std::int64_t n) { free_blocks_ -= n; }
+  void give_back(std::int64_t n) { free_blocks_ += n; }
   // One more reference; a free block leaves the queue and keeps its hash.
   void touch(BlockId block);
   // One reference less; true when it was the last and the block joined the queue's tail.
@@ -68,7 +74,8 @@ class BlockPool {
   // counts only where its block still stands_at() it. Places count up (and round).
   std::vector<BlockId> queue_;
   std::uint32_t head_ = 0, tail_ = 0;
-  std::int64_t free_blocks_ = 0;
+  std::int64_t usable_blocks_;
+  std::int64_t free_blocks_;
   std::int64_t cached_blocks_ = 0;
 
   // Hash index: chains through the blocks themselves, oldest first within a bucket.

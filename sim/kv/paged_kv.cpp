@@ -8,21 +8,23 @@
 
 namespace headway {
 
-PagedKv::PagedKv(const PagedKvOptions& options) : options_(options), pool_(options.num_blocks) {
-  SIM_CHECK(options.block_size > 0);
+PagedKv::PagedKv(const PagedKvOptions& options)
+    : options_(options), pool_(options.num_blocks, options.counts_only) {
+  SIM_CHECK(options.block_size > 0 && !(options.counts_only && options.prefix_caching));
+  rows_.resize(static_cast<std::size_t>(options.block_size));
 }
 
 void PagedKv::open(std::uint32_t slot, const Request& request, std::int32_t sample) {
   if (slot >= tables_.size()) tables_.resize(slot + 1);
   Table& table = tables_[slot];
-  SIM_CHECK(table.blocks.empty());
+  SIM_CHECK(table.num_blocks == 0);
   table.request = &request;
   table.sample = sample;
   table.chain.clear();
 }
 
 void PagedKv::close(std::uint32_t slot) {
-  SIM_CHECK(tables_[slot].blocks.empty());
+  SIM_CHECK(tables_[slot].num_blocks == 0);
   tables_[slot].request = nullptr;
 }
 
@@ -45,7 +47,7 @@ std::int64_t PagedKv::blocks_needed(const Table& table, const KvDemand& d,
                                     const PrefixHit& hit) const {
   const std::int64_t end =
       std::min(d.computed + d.num_tokens + d.lookahead, options_.max_model_len);
-  const auto had = static_cast<std::int64_t>(table.blocks.size() + hit.blocks.size());
+  const std::int64_t had = table.num_blocks + std::ssize(hit.blocks);
   std::int64_t needed = std::max<std::int64_t>(0, blocks_for(end) - had);
   // Hits that nobody holds are taken out of the free queue as well.
   for (const BlockId block : hit.blocks) needed += pool_.references(block) == 0 ? 1 : 0;
@@ -58,6 +60,7 @@ bool PagedKv::fits(std::uint32_t slot, const KvDemand& demand, const PrefixHit& 
 
 bool PagedKv::allocate(std::uint32_t slot, const KvDemand& demand, const PrefixHit& hit) {
   Table& table = tables_[slot];
+  SIM_CHECK(table.gathered_at == kAlone);
   const std::int32_t end = demand.computed + demand.num_tokens;
   const bool short_of_slots =
       std::min(end + demand.lookahead, options_.max_model_len) > table.capacity;
@@ -71,8 +74,8 @@ bool PagedKv::allocate(std::uint32_t slot, const KvDemand& demand, const PrefixH
 bool PagedKv::grow(Table& table, const KvDemand& demand, const PrefixHit& hit) {
   std::int64_t needed = blocks_needed(table, demand, hit);
   if (needed > pool_.free_blocks()) return false;
-  if (table.blocks.empty()) ++holders_;
-  const auto had = static_cast<std::int64_t>(table.blocks.size());
+  if (table.num_blocks == 0) ++holders_;
+  const std::int64_t had = table.num_blocks;
   for (const BlockId block : hit.blocks) {
     if (pool_.references(block) == 0) {
       tokens_stored_ += options_.block_size;
@@ -85,19 +88,37 @@ bool PagedKv::grow(Table& table, const KvDemand& demand, const PrefixHit& hit) {
     table.stored = hit.tokens;
     table.hashed_blocks = static_cast<std::int32_t>(hit.blocks.size());
   }
-  for (; needed > 0; --needed) table.blocks.push_back(pool_.take());
-  table.capacity = static_cast<std::int32_t>(table.blocks.size()) * options_.block_size;
-  table_blocks_ += static_cast<std::int64_t>(table.blocks.size()) - had;
+  if (options_.counts_only) {
+    pool_.take(needed);
+    table.num_blocks += needed;
+  } else {
+    for (; needed > 0; --needed) table.blocks.push_back(pool_.take());
+    table.num_blocks = std::ssize(table.blocks);
+  }
+  table.capacity = static_cast<std::int32_t>(table.num_blocks) * options_.block_size;
+  table_blocks_ += table.num_blocks - had;
   return true;
+}
+
+void PagedKv::name_blocks() {
+  if (!options_.counts_only) return;
+  options_.counts_only = false;
+  pool_ = BlockPool(options_.num_blocks);
+  for (Table& table : tables_) {
+    if (table.gathered_at != kAlone) table.num_blocks = blocks_for(stored_in(table));
+    for (std::int64_t i = 0; i < table.num_blocks; ++i) table.blocks.push_back(pool_.take());
+  }
 }
 
 void PagedKv::fork(std::uint32_t from, std::uint32_t to) {
   const Table& parent = tables_[from];
   Table& child = tables_[to];
+  SIM_CHECK(!options_.counts_only && parent.gathered_at == kAlone);
   SIM_CHECK(child.blocks.empty() && parent.stored > 0 && child.request == parent.request);
   const auto shared = static_cast<std::ptrdiff_t>(blocks_for(parent.stored));
   child.blocks.assign(parent.blocks.begin(), parent.blocks.begin() + shared);
   for (const BlockId block : child.blocks) pool_.touch(block);
+  child.num_blocks = shared;
   child.stored = parent.stored;
   child.capacity = static_cast<std::int32_t>(shared) * options_.block_size;
   const std::int32_t full = parent.stored / options_.block_size;
@@ -164,16 +185,22 @@ std::uint64_t PagedKv::block_hash(Table& table, std::int32_t index) {
 
 std::int64_t PagedKv::tokens_in(const Table& table, std::size_t index) const {
   const std::int64_t before = static_cast<std::int64_t>(index) * options_.block_size;
-  return std::clamp<std::int64_t>(table.stored - before, 0, options_.block_size);
+  return std::clamp<std::int64_t>(stored_in(table) - before, 0, options_.block_size);
 }
 
 void PagedKv::free(std::uint32_t slot) {
   Table& table = tables_[slot];
-  if (table.blocks.empty()) return;
+  SIM_CHECK(table.gathered_at == kAlone);
+  if (table.num_blocks == 0) return;
+  if (options_.counts_only) {
+    pool_.give_back(table.num_blocks);
+    tokens_stored_ -= table.stored;
+  }
   for (std::size_t i = table.blocks.size(); i-- > 0;) {
     if (pool_.release(table.blocks[i])) tokens_stored_ -= tokens_in(table, i);
   }
-  table_blocks_ -= static_cast<std::int64_t>(table.blocks.size());
+  table_blocks_ -= table.num_blocks;
+  table.num_blocks = 0;
   table.blocks.clear();
   table.forked_tail = false;
   table.capacity = table.stored = table.hashed_blocks = 0;
@@ -210,19 +237,32 @@ void PagedKv::count_query(std::int64_t tokens, std::int64_t hit_tokens) {
 }
 
 void PagedKv::check() const {
+  std::int64_t entries = 0, counted_tokens = 0;
+  for (const Table& table : tables_) {
+    entries += table.num_blocks;
+    counted_tokens += stored_in(table);
+  }
+  if (options_.counts_only) {  // gathered tables' own counts stand still
+    SIM_CHECK(counted_tokens == tokens_stored_);
+    for (const Table& table : tables_) {
+      if (table.gathered_at != kAlone) entries += blocks_for(stored_in(table)) - table.num_blocks;
+    }
+    SIM_CHECK(entries == table_blocks_);
+    SIM_CHECK(entries + pool_.free_blocks() == pool_.usable_blocks());
+    return;
+  }
   pool_.check();
   const auto n = static_cast<std::size_t>(options_.num_blocks);
   std::vector<std::int32_t> references(n, 0);
   std::vector<std::int64_t> stored(n, 0);
   for (const Table& table : tables_) {
+    SIM_CHECK(table.num_blocks == std::ssize(table.blocks));
     for (std::size_t i = 0; i < table.blocks.size(); ++i) {
       const auto block = static_cast<std::size_t>(table.blocks[i]);
       ++references[block];
       stored[block] = std::max(stored[block], tokens_in(table, i));
     }
   }
-  std::int64_t entries = 0;
-  for (const Table& table : tables_) entries += static_cast<std::int64_t>(table.blocks.size());
   SIM_CHECK(entries == table_blocks_);
   std::int64_t held = 0;
   std::int64_t tokens = 0;

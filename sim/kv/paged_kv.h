@@ -15,6 +15,7 @@ struct PagedKvOptions {
   std::int32_t block_size = 16;    // tokens
   std::int32_t max_model_len = 0;  // no sequence is given slots beyond it
   bool prefix_caching = false;
+  bool counts_only = false;    // no block has a name: for who neither shares blocks nor looks at them
   bool drop_last_hit = false;  // EAGLE and MTP need the hidden states of the last matched block
 };
 
@@ -75,10 +76,34 @@ class PagedKv {
   std::int32_t room(std::uint32_t slot) const {
     return tables_[slot].capacity - tables_[slot].stored;
   }
-  // Every slot stores `steps` tokens more, one a step: as that many rounds of allocate() over the
-  // slots would, block for block. The last `unknown` of a slot's tokens are not hashed yet.
+  // Tables that grow together, by one token with every tick(), in the order in which they were
+  // gathered: as that many rounds of allocate() would, block for block, but in the time of the blocks
+  // that are taken. Their own books stand still until scatter().
+  // REQUIRES: stored tokens as scheduled, no slots beyond the last block, nothing forked.
+  void gather(std::uint32_t slot);
+  void scatter(std::uint32_t slot);
+  bool gathered(std::uint32_t slot) const { return tables_[slot].gathered_at != kAlone; }
+  std::int64_t blocks_next_tick() const { return blocks_at_tick(ticks_ + 1); }
+  std::int64_t blocks_at_tick(std::int64_t tick) const {
+    return std::ssize(rows_[row_of(tick)]);
+  }
+  // That each of the next out.size() ticks takes. REQUIRES: no more than the block size.
+  void blocks_ahead(std::span<std::int32_t> out) const {
+    std::size_t row = row_of(ticks_ + 1);
+    for (std::int32_t& blocks : out) {
+      blocks = static_cast<std::int32_t>(rows_[row].size());
+      if (++row == rows_.size()) row = 0;
+    }
+  }
+  std::int64_t ticks() const { return ticks_; }
   // REQUIRES: the blocks are free.
-  void extend(std::span<const std::uint32_t> slots, std::int64_t steps, std::int32_t unknown);
+  void tick(std::int64_t ticks = 1);
+  // Hashes the blocks that are full with that tick, of tables gathered after at most `newest` ticks.
+  void hash_ticked(std::int64_t tick, std::int64_t newest);
+
+  // From now on blocks have names, if they were only counted so far: any will do, since nobody has
+  // looked at one. Before the first fork().
+  void name_blocks();
   // Releases the table, last block first, so that the head of a sequence survives longest.
   void free(std::uint32_t slot);
 
@@ -97,11 +122,15 @@ class PagedKv {
   void check() const;
 
  private:
+  static constexpr std::int64_t kAlone = -1;
   struct Table {
-    std::vector<BlockId> blocks;
+    std::vector<BlockId> blocks;     // empty where blocks are only counted
+    std::int64_t num_blocks = 0;
+    std::int64_t gathered_at = kAlone;  // ticks before its first; kAlone = not gathered
+    std::uint32_t row = 0;              // of rows_, while it is gathered
     std::vector<std::uint64_t> chain;  // hashes of the first full blocks, as far as needed
     const Request* request = nullptr;
-    std::int32_t capacity = 0;       // blocks.size() * block_size
+    std::int32_t capacity = 0;       // num_blocks * block_size
     std::int32_t stored = 0;         // tokens whose KV the table holds
     std::int32_t hashed_blocks = 0;  // leading blocks that carry a hash
     std::int32_t sample = 0;
@@ -113,18 +142,25 @@ class PagedKv {
   bool grow(Table& table, const KvDemand& demand, const PrefixHit& hit);
   void store(Table& table, std::int32_t end);
   void hash_blocks(Table& table, std::int32_t tokens);
-  void in_turn(std::span<const std::int32_t> waits, std::int64_t steps);
   std::uint64_t block_hash(Table& table, std::int32_t index);
+  std::int64_t stored_in(const Table& table) const;
   std::int64_t tokens_in(const Table& table, std::size_t index) const;
+  std::size_t row_of(std::int64_t tick) const {
+    return static_cast<std::size_t>(tick % options_.block_size);
+  }
 
   PagedKvOptions options_;
   BlockPool pool_;
   std::vector<Table> tables_;      // by slot
   std::vector<BlockId> hits_;      // of the last lookup
+  // Gathered tables by the tick, modulo the block size, with which they take a block; with the tick
+  // before it, the one that they have becomes full.
+  std::vector<std::vector<std::uint32_t>> rows_;
+  std::int64_t ticks_ = 0;
+  std::int64_t gathered_ = 0;      // tables in rows_
   std::int64_t holders_ = 0;       // tables that hold blocks
   std::int64_t table_blocks_ = 0;  // entries of all tables
   std::int64_t copied_blocks_ = 0;
-  std::vector<std::int32_t> waits_, turns_, first_turn_;  // buffers of extend()
   std::int64_t tokens_stored_ = 0;  // shared blocks count once
   std::uint64_t query_tokens_ = 0;
   std::uint64_t hit_tokens_ = 0;

@@ -62,9 +62,14 @@ void LatencyMetrics::on_token_gaps(SimTime gap, std::int64_t count, SimTime /*no
 }
 
 void LatencyMetrics::on_decode_run(const DecodeRunRecord& run) {
-  for (std::size_t i = 1; i < run.ends.size(); ++i) {
+  std::size_t i = 1;
+  for (; i < run.ends.size() && !gap_sketch_; ++i) {
     on_token_gaps(run.ends[i] - run.ends[i - 1], run.first.batch, run.ends[i]);
   }
+  if (i == run.ends.size()) return;
+  gap_sketch_->add_all(run.ends.size() - i, run.first.batch, [&](std::size_t k) {
+    return (run.ends[i + k] - run.ends[i + k - 1]).ns();
+  });
 }
 
 void LatencyMetrics::on_finish(const RequestRecord& r) {

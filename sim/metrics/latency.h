@@ -27,11 +27,11 @@ enum class LatencyMetric : std::uint8_t { kTtft, kTpot, kItl, kE2el };
 // where its gaps take more than kMostGapRuns distinct values.
 //
 // Memory: 24 bytes a finished request and 16 bytes a distinct gap while exact (at most 240 MB and
-// 64 MB), then some 256 KiB a metric.
+// 8 MB), then some 256 KiB a metric.
 class LatencyMetrics final : public Observer {
  public:
   static constexpr std::int64_t kExactRequests = 10'000'000;
-  static constexpr std::size_t kMostGapRuns = std::size_t{1} << 21;
+  static constexpr std::size_t kMostGapRuns = std::size_t{1} << 18;
 
   explicit LatencyMetrics(std::int64_t exact_requests = kExactRequests,
                           std::size_t most_gap_runs = kMostGapRuns)

@@ -68,6 +68,9 @@ struct DecodeRunRecord;  // sim/metrics/decode_run.h
 class Observer {
  public:
   virtual ~Observer() = default;
+  // False: not interested in on_step(), on_decode_run(), on_token_gaps() and on_tokens(), most of the
+  // calls by far. Asked once.
+  virtual bool hears_steps() const { return true; }
   virtual void on_arrival(std::uint64_t /*request*/, SimTime /*now*/) {}
   virtual void on_step(const StepRecord& /*step*/) {}
   // A run of decode steps, in the place of the calls that each would have made: on_token_gaps() (but

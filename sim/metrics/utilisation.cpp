@@ -14,7 +14,7 @@ double ratio(double part, double whole) { return whole > 0 ? part / whole : 0.0;
 
 }  // namespace
 
-std::int64_t Utilisation::cover(const StepRecord& s, SimTime end) {
+std::int64_t Utilisation::cover(const StepRecord& s, SimTime start, SimTime end) {
   if (s.replica >= busy_until_.size()) {
     busy_until_.resize(s.replica + 1);
     seen_.resize(s.replica + 1);
@@ -25,14 +25,14 @@ std::int64_t Utilisation::cover(const StepRecord& s, SimTime end) {
   }
   SimTime& busy_until = busy_until_[s.replica];
   const std::int64_t covered =
-      std::max<std::int64_t>(0, (end - std::max(s.start, busy_until)).ns());
+      std::max<std::int64_t>(0, (end - std::max(start, busy_until)).ns());
   busy_until = std::max(busy_until, end);
   busy_ns_ += covered;
   return covered;
 }
 
 void Utilisation::on_step(const StepRecord& s) {
-  const std::int64_t covered = cover(s, s.start + s.duration);
+  const std::int64_t covered = cover(s, s.start, s.start + s.duration);
   const auto weight = static_cast<double>(covered);
   batch_ += weight * s.batch;
   running_ += weight * static_cast<double>(s.running);
@@ -71,25 +71,32 @@ void Utilisation::on_decode_run(const DecodeRunRecord& run) {
   const std::int64_t later = run.steps() - 1;
   if (later == 0) return;
   const StepRecord& s = run.first;
-  StepRecord rest = s;
-  rest.start = s.start + s.duration;
-  const auto weight = static_cast<double>(cover(rest, run.ends.back()));
-  const std::int64_t duration = (run.ends.back() - rest.start).ns();
+  const SimTime start = s.start + s.duration;
+  const auto weight = static_cast<double>(cover(s, start, run.ends.back()));
+  const std::int64_t duration = (run.ends.back() - start).ns();
   const std::int64_t last_kv = s.kv_blocks + run.blocks_taken_by(later);
-  double taken = 0, stored = 0;  // above the first step's, x ns
-  std::int64_t blocks = 0;
-  const std::size_t period = run.blocks_taken.empty() ? 0 : run.blocks_taken.size() - 1;
-  std::size_t place = 0;
-  std::array<double, 4> changing_us{};
-  for (std::size_t i = 1; i < run.ends.size(); ++i) {
-    const auto ns = static_cast<double>((run.ends[i] - run.ends[i - 1]).ns());
-    if (period > 0) {
-      blocks += run.blocks_taken[place + 1] - run.blocks_taken[place];
-      place = place + 1 == period ? 0 : place + 1;
+  // Above the first step's, x ns: what is added with a step counts from its start to the end.
+  std::int64_t starts_ns = 0;
+  for (std::int64_t i = 0; i < later; ++i) starts_ns += run.ends[static_cast<std::size_t>(i)].ns();
+  const auto stored = static_cast<double>(later * run.ends.back().ns() - starts_ns);
+  double taken = 0;
+  const auto period = std::ssize(run.blocks_taken) - 1;
+  for (std::int64_t place = 0; place < std::min(period, later); ++place) {
+    const auto at = static_cast<std::size_t>(place);
+    const std::int64_t blocks = run.blocks_taken[at + 1] - run.blocks_taken[at];
+    if (blocks == 0) continue;
+    for (std::int64_t i = place; i < later; i += period) {
+      const SimTime held = run.ends.back() - run.ends[static_cast<std::size_t>(i)];
+      taken += static_cast<double>(blocks * held.ns());
     }
-    taken += ns * static_cast<double>(blocks);
-    stored += ns * static_cast<double>(i);
-    changing_us[run.from[i]] += run.gpu_us[i] - run.fixed_us;
+  }
+  std::array<double, 4> changing_us{};
+  for (std::size_t i = 1; i < run.ends.size();) {
+    const std::uint8_t from = run.from[i];
+    double us = 0;
+    const std::size_t first = i;
+    for (; i < run.ends.size() && run.from[i] == from; ++i) us += run.gpu_us[i];
+    changing_us[from] += us - static_cast<double>(i - first) * run.fixed_us;
   }
   batch_ += weight * s.batch;
   running_ += weight * static_cast<double>(s.running);

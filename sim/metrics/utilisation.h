@@ -43,7 +43,7 @@ class Utilisation final : public Observer {
 
  private:
   // The time of `s` that no earlier step of its replica has covered.
-  std::int64_t cover(const StepRecord& s, SimTime end);
+  std::int64_t cover(const StepRecord& s, SimTime start, SimTime end);
 
   std::vector<SimTime> busy_until_;  // by replica
   std::vector<bool> seen_;

@@ -33,18 +33,29 @@ double middle_of(std::size_t bucket) {
 
 void ValueSketch::add(std::int64_t value, std::int64_t count) {
   SIM_CHECK(value >= 0 && count >= 0, "a sketch of negative values");
+  const auto bits = static_cast<WideBits>(value);
+  add({.number = 1, .least = value, .most = value, .sum = value, .squares = bits * bits}, count);
+}
+
+std::int64_t ValueSketch::bucket_end(std::int64_t value) {
+  SIM_CHECK(value >= 0, "a sketch of negative values");
+  const auto bits = static_cast<std::uint64_t>(value);
+  const int shift = std::max(0, static_cast<int>(std::bit_width(bits)) - 1 - kDigits);
+  return static_cast<std::int64_t>(((bits >> shift) + 1) << shift);
+}
+
+void ValueSketch::add(const Neighbours& values, std::int64_t count) {
   if (count == 0) return;
-  const std::size_t bucket = bucket_of(value);
+  const std::size_t bucket = bucket_of(values.most);
   if (bucket >= counts_.size()) {
     counts_.resize((bucket / kPerOctave + 1) * static_cast<std::size_t>(kPerOctave));
   }
-  counts_[bucket] += count;
-  min_ = count_ == 0 ? value : std::min(min_, value);
-  max_ = std::max(max_, value);
-  count_ += count;
-  sum_ += static_cast<Wide>(value) * count;
-  const auto bits = static_cast<WideBits>(value);
-  squares_ += bits * bits * static_cast<WideBits>(count);
+  counts_[bucket] += values.number * count;
+  min_ = count_ == 0 ? values.least : std::min(min_, values.least);
+  max_ = std::max(max_, values.most);
+  count_ += values.number * count;
+  sum_ += values.sum * count;
+  squares_ += values.squares * static_cast<WideBits>(count);
 }
 
 void ValueSketch::merge(const ValueSketch& other) {

@@ -24,6 +24,9 @@ class ValueSketch {
 
   // REQUIRES: value >= 0, count >= 0; the squares about the mean, summed, below 2^127.
   void add(std::int64_t value, std::int64_t count = 1);
+  // add(value_of(i), count) for every i < n; a few instructions a value where neighbours share a bucket.
+  template <typename ValueOf>
+  void add_all(std::size_t n, std::int64_t count, ValueOf value_of);
   void merge(const ValueSketch& other);
 
   std::int64_t count() const { return count_; }
@@ -36,6 +39,15 @@ class ValueSketch {
   __extension__ typedef __int128 Wide;
   __extension__ typedef unsigned __int128 WideBits;
 
+  // Values of one bucket, that many of them `count` times each.
+  struct Neighbours {
+    std::int64_t number = 0, least = 0, most = 0;
+    Wide sum = 0;
+    WideBits squares = 0;
+  };
+  // The values that share the bucket of `value` end before this one.
+  static std::int64_t bucket_end(std::int64_t value);
+  void add(const Neighbours& values, std::int64_t count);
   double order_statistic(std::int64_t rank) const;
 
   std::vector<std::int64_t> counts_;  // by bucket
@@ -43,5 +55,24 @@ class ValueSketch {
   Wide sum_ = 0;
   WideBits squares_ = 0;  // modulo 2^128: only the squares about the mean have to fit
 };
+
+template <typename ValueOf>
+void ValueSketch::add_all(std::size_t n, std::int64_t count, ValueOf value_of) {
+  for (std::size_t i = 0; i < n;) {
+    Neighbours together;
+    std::int64_t value = value_of(i);
+    together.least = together.most = value;
+    const std::int64_t end = bucket_end(value), begin = value;
+    // Those below the first one begin anew: runs of values grow as a rule.
+    for (; value >= begin && value < end; value = value_of(i)) {
+      ++together.number;
+      together.most = value > together.most ? value : together.most;
+      together.sum += value;
+      together.squares += static_cast<WideBits>(value) * static_cast<WideBits>(value);
+      if (++i == n) break;
+    }
+    add(together, count);
+  }
+}
 
 }  // namespace headway

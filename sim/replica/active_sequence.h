@@ -26,6 +26,10 @@ struct ActiveSequence {
   RequestGroup* group = nullptr;      // null = the request's only sequence
   std::unique_ptr<RequestGroup> own_group;  // the leader's
   bool unheard = false;               // a beam whose tokens are no output
+  // While the scheduler has it gathered (decode_set.h): the first step as such; its tokens are not
+  // told one by one.
+  std::uint64_t gathered_from = kNotGathered;
+  static constexpr std::uint64_t kNotGathered = UINT64_MAX;
 
   // Takes a request in; it reaches the scheduler's queue now.
   void open(Request arriving, std::uint32_t slot, std::uint64_t order, SimTime now);

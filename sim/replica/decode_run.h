@@ -15,13 +15,13 @@ namespace headway {
 struct DecodeRun {
   bool active = false;
   std::int64_t steps = 0;            // that can be settled; as many more as are in flight lie behind
+  bool goes_on = false;              // only the horizon ends it: the plan repeats further
   std::vector<SimTime> ends;         // of all of them
   StepShape first;                   // of step 0
   DecodeRunCost cost;
   Repeats repeats;
   std::vector<std::int64_t> blocks_taken;  // as DecodeRunRecord has it
-  // How far ahead it is worth looking, from how far the last runs came.
-  std::int64_t horizon = 64;
+  std::int64_t horizon = 0;          // how far ahead it was laid out at most
 
   void lay_out(const CostModel& model, SimTime host, std::int64_t in_flight);
   // Blocks that the sequences have taken from step 0 to step i.

@@ -26,7 +26,11 @@ Replica::Replica(const ReplicaConfig& config, std::unique_ptr<Scheduler> schedul
       scheduler_(std::move(scheduler)),
       cost_(std::move(cost)),
       observers_(observers.begin(), observers.end()),
-      speculation_(std::move(speculation)) {}
+      speculation_(std::move(speculation)) {
+  for (Observer* o : observers_) {
+    if (o->hears_steps()) step_observers_.push_back(o);
+  }
+}
 
 std::uint32_t Replica::take_slot() {
   while (!leaving_slots_.empty() && leaving_slots_.front().after_steps <= steps_) {
@@ -111,10 +115,8 @@ void Replica::on_followers(const ScheduledSequence& entry, Act act) {
   }
 }
 
-void Replica::start_steps(SimTime now, Started& started) {
-  started.step_ends.clear();
-  started.replaces = false;
-  started.wake_at = SimTime::never();
+SimTime Replica::start_steps(SimTime now) {
+  SimTime wake_at = SimTime::never();
   may_plan_ = false;
   if (in_flight_.empty()) {  // time without a step is the host's, for whoever was waiting in it
     ledger_.host += now - ledger_at_;
@@ -134,30 +136,36 @@ void Replica::start_steps(SimTime now, Started& started) {
       // An empty step that made room (vllm-v1 by priority: the one in need gave way itself) takes no
       // time; the engine looks again.
       const bool made_room = !step->plan.preempted.empty() || !step->plan.rejected.empty();
-      started.wake_at = step->plan.wake_at;
+      wake_at = step->plan.wake_at;
       spare_steps_.push_back(std::move(step));
       if (made_room && in_flight_.empty()) continue;
       break;
     }
     price(*step);
     time_step(*step, now);
-    started.step_ends.push_back(step->end);
     in_flight_.push_back(std::move(step));
   }
   // An idle engine looks again at every arrival; a busy one only when a step has ended.
   if (in_flight_.empty()) {
     may_plan_ = true;
     SIM_CHECK(scheduler_->waiting() + scheduler_->running() == 0 ||
-                  started.wake_at != SimTime::never(),
+                  wake_at != SimTime::never(),
               "INV-6: requests wait, nothing runs, and the scheduler plans nothing");
   } else {
-    begin_run(started);
+    begin_run();
   }
+  return wake_at;
+}
+
+SimTime Replica::next_step_end() const {
+  if (run_.active) return run_.ends[static_cast<std::size_t>(run_.steps - (run_.goes_on ? 1 : 0))];
+  return in_flight_.empty() ? SimTime::never() : in_flight_.front()->end;
 }
 
 // What the plan means for the requests in it, before any time passes.
 void Replica::admit_plan(ReplicaStep& step, SimTime now) {
   const StepPlan& plan = step.plan;
+  for (const Sequence* s : plan.scattered) note_scattered(active(*s));
   for (const Rejection& rejection : plan.rejected) {
     depart(active(*rejection.sequence), now, true, rejection.reason);
   }
@@ -172,19 +180,24 @@ void Replica::admit_plan(ReplicaStep& step, SimTime now) {
       if (s != victim) active(*s).meter.preempted(now, ledger_, a.prefilled_tokens);
     }
   }
-  step.prefill_tokens = step.decode_tokens = step.cached_tokens = step.recomputed_tokens = 0;
+  note_gathered(plan);
+  StepRecord& record = step.record;
+  record.batch = static_cast<std::int32_t>(plan.batch());
+  record.preempted = static_cast<std::int32_t>(plan.preempted.size());
+  record.prefill_tokens = record.cached_tokens = record.recomputed_tokens = 0;
+  record.decode_tokens = plan.decodes.sequences;
   bool all_ran = plan.preempted.empty() && plan.rejected.empty() &&
                  plan.swapped_in_blocks + plan.swapped_out_blocks == 0;
   for (const ScheduledSequence& entry : plan.scheduled) {
-    (entry.prefill ? step.prefill_tokens : step.decode_tokens) += entry.num_tokens;
+    (entry.prefill ? record.prefill_tokens : record.decode_tokens) += entry.num_tokens;
     if (entry.prefill && entry.sequence->preemptions > 0) {
       const std::int32_t lost = active(*entry.sequence).lost_tokens - entry.computed_before;
-      step.recomputed_tokens += std::clamp(lost, 0, entry.num_tokens);
+      record.recomputed_tokens += std::clamp(lost, 0, entry.num_tokens);
     }
     if (entry.kind == ScheduledKind::kRunning) continue;
     all_ran = false;
     ActiveSequence& a = active(*entry.sequence);
-    if (entry.prefill) step.cached_tokens += entry.computed_before;  // else it was swapped in
+    if (entry.prefill) record.cached_tokens += entry.computed_before;  // else it was swapped in
     if (a.scheduled == SimTime::never()) {
       a.scheduled = now;
       a.cached_tokens = entry.computed_before;
@@ -195,10 +208,10 @@ void Replica::admit_plan(ReplicaStep& step, SimTime now) {
       follower.meter.scheduled(now, ledger_);
     });
   }
-  step.only_decodes = all_ran && step.decode_tokens == std::ssize(plan.scheduled);
+  step.only_decodes = all_ran && record.decode_tokens == plan.batch();
   step.kv = scheduler_->kv_usage();
-  step.running = scheduler_->running();
-  step.waiting = scheduler_->waiting();
+  record.running = scheduler_->running();
+  record.waiting = scheduler_->waiting();
   sharing_.forks += plan.forked_sequences;
   sharing_.copied_blocks += plan.copied_blocks;
   if (groups_ > 0) sharing_.sample(step.kv);
@@ -210,6 +223,7 @@ void Replica::price(ReplicaStep& step) {
   if (speculation_) {
     std::int32_t sampling = 0;
     for (const ScheduledSequence& entry : step.plan.scheduled) sampling += entry.samples;
+    sampling += step.plan.decodes.sequences;
     add_other(step.cost, speculation_->draft_cost(shape_, sampling, draft_shape_));
   }
   const StepPlan& plan = step.plan;
@@ -229,7 +243,7 @@ void Replica::price(ReplicaStep& step) {
 // A pipeline takes the next batch as soon as its first stage is free, and gives results in order.
 void Replica::time_step(ReplicaStep& step, SimTime now) {
   const SimTime gpu = SimTime::from_us(step.cost.gpu_us);
-  step.host = config_.host.of_step(std::ssize(step.plan.scheduled));
+  step.host = config_.host.of_step(step.plan.batch());
   const SimTime duration = gpu + step.host;
   const SimTime previous_end = in_flight_.empty() ? now : in_flight_.back()->end;
   if (config_.pipeline_parallel_size > 1) {
@@ -245,12 +259,12 @@ void Replica::time_step(ReplicaStep& step, SimTime now) {
 
 void Replica::end_step(SimTime now) {
   SIM_CHECK(!in_flight_.empty(), "a step ends that was not begun");
-  if (run_.active) finish_run();
+  if (run_.active && finish_run(now)) return;
   std::unique_ptr<ReplicaStep> step = std::move(in_flight_.front());
   in_flight_.pop_front();
   SIM_CHECK(step->end == now, "steps end in order and on time");
   ++steps_;
-  timeline_ = mix64(timeline_ + static_cast<std::uint64_t>(now.ns()));
+  note_end(now);
   advance_ledger(*step, now);
   update_.clear();
   verify_drafts(*step);
@@ -258,14 +272,16 @@ void Replica::end_step(SimTime now) {
   sharing_.forks += update_.dropped_beams;
   sharing_.drops += update_.dropped_beams;
   propose_drafts(*step);
-  credit_prefill(*step, now);
+  if (step->record.prefill_tokens > 0) credit_prefill(*step, now);
   emit_tokens(update_, now);
-  const StepRecord record = record_of(*step, config_.id, steps_ - 1);
-  for (Observer* o : observers_) o->on_step(record);
-  for (Sequence* sequence : update_.finished) {
-    depart(active(*sequence), now, false, reason_text(sequence->finish_reason));
-  }
+  const StepRecord& record = complete_record(*step, config_.id, steps_ - 1);
+  for (Observer* o : step_observers_) o->on_step(record);
   last_step_end_ = now;
+  for (Sequence* sequence : update_.finished) {
+    ActiveSequence& a = active(*sequence);
+    note_scattered(a);
+    depart(a, now, false, reason_text(sequence->finish_reason));
+  }
   may_plan_ = true;
   step->plan.clear();
   spare_steps_.push_back(std::move(step));
@@ -290,13 +306,12 @@ void Replica::advance_ledger(const ReplicaStep& step, SimTime now) {
 // A prefill chunk's own share of its step: the decode part it rides with, and its part of the rest
 // by tokens. What is left over is other requests' prefill.
 void Replica::credit_prefill(const ReplicaStep& step, SimTime now) {
-  if (step.prefill_tokens == 0) return;
   const double rest_us = step.cost.gpu_us - step.decode_only_us;
   for (const ScheduledSequence& entry : step.plan.scheduled) {
     // A sequence preempted while this step was in flight has lost the chunk.
     const bool kept = entry.sequence->state == SequenceState::kRunning || entry.sequence->finished();
     if (!entry.prefill || !kept) continue;
-    const double share = static_cast<double>(entry.num_tokens) / step.prefill_tokens;
+    const double share = static_cast<double>(entry.num_tokens) / step.record.prefill_tokens;
     Sequence& s = *entry.sequence;
     ActiveSequence& a = active(s);
     a.prefilled_tokens = entry.computed_before + entry.num_tokens;
@@ -322,16 +337,32 @@ void Replica::verify_drafts(const ReplicaStep& step) {
 // Drafts follow sampling: a sequence in its first step after prefill already carries some.
 void Replica::propose_drafts(const ReplicaStep& step) {
   if (!speculation_ || config_.scheduler_assumes_drafts) return;
-  const auto batch = static_cast<std::int32_t>(step.plan.scheduled.size());
+  const auto batch = static_cast<std::int32_t>(step.plan.batch());
   for (const StepUpdate::Emission& emission : update_.emitted) {
     Sequence& s = *emission.sequence;
     if (s.takes_drafts()) s.draft_tokens = speculation_->proposal(s, batch);
   }
 }
 
+// Gathered decodes have a token at the end of every step, and so no gap but those between step ends.
+void Replica::note_gathered(const StepPlan& plan) {
+  const std::uint64_t next_step = steps_ + in_flight_.size() + 1;
+  for (const Sequence* s : plan.gathered) active(*s).gathered_from = next_step;
+}
+
+// It is told of one by one again: catches up with the steps that have ended.
+void Replica::note_scattered(ActiveSequence& a) {
+  if (a.gathered_from < steps_) {
+    a.max_itl = std::max(a.max_itl, longest_gap_.since(a.gathered_from));
+    a.last_token = last_step_end_;
+  }
+  a.gathered_from = ActiveSequence::kNotGathered;
+}
+
 void Replica::emit_tokens(const StepUpdate& update, SimTime now) {
-  std::int64_t tokens = 0, usual_gaps = 0;
   const SimTime usual = now - last_step_end_;
+  longest_gap_.add(steps_ - 1, usual);
+  std::int64_t tokens = update.gathered_tokens, usual_gaps = update.gathered_tokens;
   for (const StepUpdate::Emission& emission : update.emitted) {
     ActiveSequence& a = active(*emission.sequence);
     if (!a.unheard) tokens += emission.tokens;
@@ -344,14 +375,14 @@ void Replica::emit_tokens(const StepUpdate& update, SimTime now) {
       if (gap == usual) {
         ++usual_gaps;
       } else {
-        for (Observer* o : observers_) o->on_token_gaps(gap, 1, now);
+        for (Observer* o : step_observers_) o->on_token_gaps(gap, 1, now);
       }
     }
     a.last_token = now;
     const bool back = a.sequence.state == SequenceState::kRunning || a.sequence.finished();
     a.meter.token(now, ledger_, back);
   }
-  for (Observer* o : observers_) {
+  for (Observer* o : step_observers_) {
     if (usual_gaps > 0) o->on_token_gaps(usual, usual_gaps, now);
     if (tokens > 0) o->on_tokens(tokens, now);
   }
@@ -384,6 +415,8 @@ void Replica::take_departures(std::vector<Departure>& out) {
   out.clear();
   out.swap(departures_);
 }
+
+std::uint64_t Replica::timeline() const { return combine64(ends_sum_, squares_sum_); }
 
 void Replica::check_conservation() const {
   SIM_CHECK(sequences_ == scheduler_->waiting() + scheduler_->running(),

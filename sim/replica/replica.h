@@ -13,6 +13,7 @@
 #include "sim/replica/active_sequence.h"
 #include "sim/replica/decode_run.h"
 #include "sim/replica/host_times.h"
+#include "sim/replica/longest_gap.h"
 #include "sim/replica/replica_step.h"
 #include "sim/replica/request_group.h"
 #include "sim/replica/speculation.h"
@@ -53,22 +54,20 @@ class Replica {
   // The request reaches the scheduler's queue now (host time before that has passed).
   void submit(Request request, SimTime now);
 
-  struct Started {
-    std::vector<SimTime> step_ends;         // one a step begun now, in order
-    bool replaces = false;                  // the ends are those of all steps in flight; what was
-                                            // said before is void
-    SimTime wake_at = SimTime::never();     // look again then, if nothing else happens
-  };
-  // Plans as many steps as may be in flight. REQUIRES: may_plan().
-  void start_steps(SimTime now, Started& started);
+  // Plans as many steps as may be in flight. The instant to look again if nothing else happens (the
+  // scheduler waits for one); never = none. REQUIRES: may_plan().
+  SimTime start_steps(SimTime now);
+  // When end_step() is due next; never = nothing is in flight. Moves when steps start, when one ends
+  // and with catch_up().
+  SimTime next_step_end() const;
   // True when a plan may be made: nothing in flight, or a step has just ended.
   bool may_plan() const { return may_plan_; }
 
   // Skipping ahead, the replica may be in the middle of a run of steps that nobody has looked at:
-  // brings it to where it is now, with all that ended up to and including this instant. True when it
-  // was; `started` then says when the steps in flight end. REQUIRED before submit() with skip_ahead.
-  bool catch_up(SimTime now, Started& started);
-  // The oldest step in flight ends now.
+  // brings it to where it is now, with all that ended up to and including this instant.
+  // REQUIRED before submit() with skip_ahead.
+  void catch_up(SimTime now);
+  // The oldest step in flight ends now (with skip_ahead, and those of the run before it).
   void end_step(SimTime now);
 
   // Requests that left since the last call (finished, rejected).
@@ -78,7 +77,7 @@ class Replica {
   std::int64_t outstanding() const { return submitted_ - departed_; }
   std::uint64_t steps() const { return steps_; }
   std::uint64_t steps_skipped() const { return skipped_; }  // of them, settled in runs
-  std::uint64_t timeline() const { return timeline_; }      // a hash of all step ends in order
+  std::uint64_t timeline() const;                          // a hash of all step ends
   std::int64_t preemptions() const { return preemptions_; }
   const Scheduler& scheduler() const { return *scheduler_; }
   const Speculation* speculation() const { return speculation_.get(); }  // null = off
@@ -100,14 +99,22 @@ class Replica {
   void credit_prefill(const ReplicaStep& step, SimTime now);
   void verify_drafts(const ReplicaStep& step);
   void propose_drafts(const ReplicaStep& step);
+  void note_gathered(const StepPlan& plan);
+  void note_scattered(ActiveSequence& a);
   void emit_tokens(const StepUpdate& update, SimTime now);
   void depart(ActiveSequence& a, SimTime now, bool failed, std::string reason);
   void check_conservation() const;
+  void note_end(SimTime end) {  // sums of two powers: cheap, and in any grouping
+    const auto ns = static_cast<std::uint64_t>(end.ns());
+    ends_sum_ += ns;
+    squares_sum_ += ns * ns;
+  }
 
   // Runs of decode steps (replica_run.cpp).
   bool steps_alike() const;
-  void begin_run(Started& started);
-  void finish_run();
+  void begin_run();
+  void begin_run(std::int64_t horizon);
+  bool finish_run(SimTime now);
   void settle_run(std::int64_t steps);
   void emit_run(const StepPlan& plan, SimTime longest, SimTime first_end, SimTime last_end);
   void move_in_flight(std::int64_t steps);
@@ -115,7 +122,7 @@ class Replica {
   ReplicaConfig config_;
   std::unique_ptr<Scheduler> scheduler_;
   std::shared_ptr<const CostModel> cost_;
-  std::vector<Observer*> observers_;
+  std::vector<Observer*> observers_, step_observers_;  // the latter hear of every step
   std::unique_ptr<Speculation> speculation_;
 
   std::vector<std::unique_ptr<ActiveSequence>> slots_;
@@ -134,6 +141,7 @@ class Replica {
   SharingStats sharing_;
   std::int64_t groups_ = 0;     // requests with several sequences that are in here
   DecodeRun run_;
+  LongestGap longest_gap_;      // between step ends, for the tokens of gathered decodes
 
   TimeLedger ledger_;
   SimTime ledger_at_;       // the ledger has accounted for time up to here
@@ -144,7 +152,7 @@ class Replica {
   std::int64_t submitted_ = 0, departed_ = 0, preemptions_ = 0;  // requests, sequences
   std::int64_t sequences_ = 0;  // in the scheduler
   std::uint64_t steps_ = 0, skipped_ = 0, order_ = 0;
-  std::uint64_t timeline_ = 0;
+  std::uint64_t ends_sum_ = 0, squares_sum_ = 0;  // of all step ends, in ns
 };
 
 }  // namespace headway

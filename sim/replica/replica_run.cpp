@@ -3,17 +3,20 @@
 #include <algorithm>
 
 #include "sim/core/errors.h"
-#include "sim/core/hash.h"
 #include "sim/metrics/decode_run.h"
 #include "sim/replica/replica.h"
 
 namespace headway {
 namespace {
 
-constexpr std::int64_t kShortestHorizon = 16;
+// How far ahead a run is laid out at first: something cuts it off before long, as a rule. Twice as far
+// each time that nothing does.
+constexpr std::int64_t kFirstHorizon = 24;
+constexpr std::int64_t kLongestHorizon = 4096;
 
 bool same_sequences(const StepPlan& a, const StepPlan& b) {
-  return std::equal(a.scheduled.begin(), a.scheduled.end(), b.scheduled.begin(), b.scheduled.end(),
+  return a.decodes.sequences == b.decodes.sequences && a.gathered.empty() && b.gathered.empty() &&
+         std::equal(a.scheduled.begin(), a.scheduled.end(), b.scheduled.begin(), b.scheduled.end(),
                     [](const ScheduledSequence& x, const ScheduledSequence& y) {
                       return x.sequence == y.sequence && x.preemptions == y.preemptions;
                     });
@@ -21,22 +24,28 @@ bool same_sequences(const StepPlan& a, const StepPlan& b) {
 
 }  // namespace
 
+void Replica::begin_run() { begin_run(kFirstHorizon); }
+
 void DecodeRun::lay_out(const CostModel& model, SimTime host, std::int64_t in_flight) {
   const std::int64_t all = steps + in_flight;
   model.price_run(first, all, cost);
   ends.resize(static_cast<std::size_t>(all));
+  SimTime end = ends[static_cast<std::size_t>(in_flight - 1)];
+  const SimTime* gpu = cost.gpu.data();
   for (auto i = static_cast<std::size_t>(in_flight); i < ends.size(); ++i) {
-    ends[i] = ends[i - 1] + SimTime::from_us(cost.gpu_us[i]) + host;
+    end += gpu[i] + host;
+    ends[i] = end;
   }
   // The promise counts from the newest step in flight, the run from the oldest.
   const auto period = static_cast<std::int64_t>(repeats.new_blocks.size());
-  blocks_taken.clear();
+  blocks_taken.resize(period == 0 ? 0 : repeats.new_blocks.size() + 1);
   if (period == 0) return;
-  blocks_taken.push_back(0);
-  for (std::int64_t i = 1; i <= period; ++i) {
-    const std::int64_t place = ((i - in_flight) % period + period) % period;
-    blocks_taken.push_back(blocks_taken.back() +
-                           repeats.new_blocks[static_cast<std::size_t>(place)]);
+  std::int64_t taken = 0, place = (period - (in_flight - 1) % period) % period;
+  blocks_taken[0] = 0;
+  for (std::size_t i = 1; i < blocks_taken.size(); ++i) {
+    taken += repeats.new_blocks[static_cast<std::size_t>(place)];
+    if (++place == period) place = 0;
+    blocks_taken[i] = taken;
   }
 }
 
@@ -54,14 +63,14 @@ bool Replica::steps_alike() const {
   for (std::size_t i = 1; i < in_flight_.size(); ++i) {
     const ReplicaStep& a = *in_flight_[i - 1];
     const ReplicaStep& b = *in_flight_[i];
-    const bool alike = a.running == b.running && a.waiting == b.waiting &&
-                       a.kv.tokens_stored + b.decode_tokens == b.kv.tokens_stored;
+    const bool alike = a.record.running == b.record.running && a.record.waiting == b.record.waiting &&
+                       a.kv.tokens_stored + b.record.decode_tokens == b.kv.tokens_stored;
     if (!alike || !same_sequences(a.plan, b.plan)) return false;
   }
   return true;
 }
 
-void Replica::begin_run(Started& started) {
+void Replica::begin_run(std::int64_t horizon) {
   const std::int64_t depth = std::ssize(in_flight_);
   const bool may_skip = config_.skip_ahead && speculation_ == nullptr && groups_ == 0 &&
                         config_.pipeline_parallel_size == 1 && depth == config_.batches_in_flight;
@@ -69,7 +78,9 @@ void Replica::begin_run(Started& started) {
   const ReplicaStep& newest = *in_flight_.back();
   scheduler_->repeats(newest.plan, run_.repeats);
   if (run_.repeats.steps < 1) return;
-  run_.steps = std::min(run_.repeats.steps, run_.horizon);
+  run_.horizon = horizon;
+  run_.steps = std::min(run_.repeats.steps, horizon);
+  run_.goes_on = run_.steps < run_.repeats.steps;
   run_.first = shape_;  // the newest step's: it was priced last
   run_.first.decode_kv_tokens -= (depth - 1) * shape_.decode_sequences;
   run_.first.decode_kv_max -= static_cast<std::int32_t>(depth - 1);
@@ -81,28 +92,27 @@ void Replica::begin_run(Started& started) {
     if (step.kv.held_blocks != in_flight_.front()->kv.held_blocks + run_.taken_by(i)) return;
   }
   run_.active = true;
-  started.step_ends.assign(run_.ends.begin() + run_.steps, run_.ends.end());
-  started.replaces = true;
 }
 
-bool Replica::catch_up(SimTime now, Started& started) {
-  if (!run_.active) return false;
+void Replica::catch_up(SimTime now) {
+  if (!run_.active) return;
   const std::int64_t ended = std::lower_bound(run_.ends.begin(), run_.ends.end(), now) -
                              run_.ends.begin();
   SIM_CHECK(ended <= run_.steps, "a run of steps is caught up with after its end");
   const bool ends_now = run_.ends[static_cast<std::size_t>(ended)] == now;
   settle_run(ended);
-  run_.horizon = std::max(kShortestHorizon, 2 * ended);
   if (ends_now) end_step(now);
-  started.step_ends.clear();
-  for (const auto& step : in_flight_) started.step_ends.push_back(step->end);
-  started.replaces = true;
-  return true;
 }
 
-void Replica::finish_run() {
-  if (run_.steps == run_.horizon) run_.horizon *= 2;
+// True when it goes on: the step that ends now was the last of the part that was laid out.
+bool Replica::finish_run(SimTime now) {
+  if (run_.goes_on && run_.ends[static_cast<std::size_t>(run_.steps - 1)] == now) {
+    settle_run(run_.steps);
+    begin_run(std::min(2 * run_.horizon, kLongestHorizon));
+    return true;
+  }
   settle_run(run_.steps);
+  return false;
 }
 
 // The first `steps` steps of the run have ended: what each would have done, once for all of them.
@@ -110,9 +120,9 @@ void Replica::settle_run(std::int64_t steps) {
   run_.active = false;
   if (steps == 0) return;
   const auto n = static_cast<std::size_t>(steps);
-  const ReplicaStep& front = *in_flight_.front();
+  ReplicaStep& front = *in_flight_.front();
   DecodeRunRecord record;
-  record.first = record_of(front, config_.id, steps_);
+  record.first = complete_record(front, config_.id, steps_);
   record.ends = {run_.ends.data(), n};
   record.gpu_us = {run_.cost.gpu_us.data(), n};
   record.from = {run_.cost.from.data(), n};
@@ -124,18 +134,19 @@ void Replica::settle_run(std::int64_t steps) {
   record.block_size = front.kv.block_size;
 
   SimTime longest;
-  timeline_ = mix64(timeline_ + static_cast<std::uint64_t>(run_.ends[0].ns()));
+  note_end(run_.ends[0]);
   for (std::size_t i = 1; i < n; ++i) {
     longest = std::max(longest, run_.ends[i] - run_.ends[i - 1]);
-    timeline_ = mix64(timeline_ + static_cast<std::uint64_t>(run_.ends[i].ns()));
+    note_end(run_.ends[i]);
   }
   advance_ledger(front, run_.ends[0]);
+  longest_gap_.add(steps_ + n - 1, std::max(longest, run_.ends[0] - last_step_end_));
   emit_run(front.plan, longest, run_.ends[0], record.ends.back());
   const SimTime host = front.host * (steps - 1);
   ledger_.decode += record.ends.back() - run_.ends[0] - host;
   ledger_.host += host;
   ledger_at_ = record.ends.back();
-  for (Observer* o : observers_) o->on_decode_run(record);
+  for (Observer* o : step_observers_) o->on_decode_run(record);
   scheduler_->repeat(in_flight_.back()->plan, steps);
   steps_ += n;
   skipped_ += n;
@@ -146,7 +157,7 @@ void Replica::settle_run(std::int64_t steps) {
 
 // Every sequence has had a token at the end of each step; the first may have followed a longer gap.
 void Replica::emit_run(const StepPlan& plan, SimTime longest, SimTime first_end, SimTime last_end) {
-  std::int64_t usual_gaps = 0;
+  std::int64_t usual_gaps = plan.decodes.sequences;
   const SimTime usual = first_end - last_step_end_;
   for (const ScheduledSequence& entry : plan.scheduled) {
     ActiveSequence& a = active(*entry.sequence);
@@ -154,14 +165,14 @@ void Replica::emit_run(const StepPlan& plan, SimTime longest, SimTime first_end,
     if (gap == usual) {
       ++usual_gaps;
     } else {
-      for (Observer* o : observers_) o->on_token_gaps(gap, 1, first_end);
+      for (Observer* o : step_observers_) o->on_token_gaps(gap, 1, first_end);
     }
     a.max_itl = std::max({a.max_itl, gap, longest});
     a.last_token = last_end;
     a.meter.token(first_end, ledger_, true);
   }
   if (usual_gaps == 0) return;
-  for (Observer* o : observers_) o->on_token_gaps(usual, usual_gaps, first_end);
+  for (Observer* o : step_observers_) o->on_token_gaps(usual, usual_gaps, first_end);
 }
 
 // The steps in flight are now those that stood `steps` further on in the run.
@@ -174,10 +185,10 @@ void Replica::move_in_flight(std::int64_t steps) {
     for (ScheduledSequence& entry : step.plan.scheduled) {
       entry.computed_before += static_cast<std::int32_t>(steps);
     }
-    shape_ = run_.first;
-    shape_.decode_kv_tokens += i * shape_.decode_sequences;
-    shape_.decode_kv_max += static_cast<std::int32_t>(i);
-    step.cost = cost_->price(shape_);
+    GatheredDecodes& decodes = step.plan.decodes;
+    decodes.kv_tokens += steps * decodes.sequences;
+    decodes.kv_max += static_cast<std::int32_t>(steps);
+    step.cost = run_.cost.at(static_cast<std::size_t>(i));
     step.decode_only_us = step.cost.gpu_us;
     step.start = run_.ends[static_cast<std::size_t>(i - 1)];
     step.end = run_.ends[static_cast<std::size_t>(i)];
@@ -185,9 +196,13 @@ void Replica::move_in_flight(std::int64_t steps) {
     step.kv = kv;
     step.kv.held_blocks += taken;
     step.kv.free_blocks -= taken;
-    step.kv.tokens_stored += i * step.decode_tokens;
+    step.kv.tokens_stored += i * step.record.decode_tokens;
   }
   last_start_ = in_flight_.back()->start;
+  const std::int64_t newest = steps + depth - 1;
+  shape_ = run_.first;
+  shape_.decode_kv_tokens += newest * shape_.decode_sequences;
+  shape_.decode_kv_max += static_cast<std::int32_t>(newest);
 }
 
 }  // namespace headway

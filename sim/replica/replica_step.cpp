@@ -6,6 +6,11 @@ namespace headway {
 
 void shape_of(const StepPlan& plan, StepShape& shape) {
   shape.clear();
+  const GatheredDecodes& decodes = plan.decodes;
+  shape.tokens = shape.sampled_sequences = decodes.sequences;
+  shape.decode_sequences = shape.decode_query_tokens = decodes.sequences;
+  shape.decode_kv_tokens = decodes.kv_tokens;
+  shape.decode_kv_max = decodes.kv_max;
   for (const ScheduledSequence& entry : plan.scheduled) {
     shape.tokens += entry.num_tokens;
     if (entry.samples) shape.sampled_sequences += 1 + entry.draft_tokens;
@@ -19,7 +24,7 @@ void shape_of(const StepPlan& plan, StepShape& shape) {
     shape.decode_kv_tokens += kv;
     shape.decode_kv_max = std::max(shape.decode_kv_max, kv);
   }
-  shape.scheduled_sequences = static_cast<std::int32_t>(plan.scheduled.size());
+  shape.scheduled_sequences = static_cast<std::int32_t>(plan.batch());
 }
 
 void leave_prefill_out(const StepPlan& plan, StepShape& shape) {
@@ -44,29 +49,22 @@ void add_other(StepCost& cost, double us, Coverage from) {
   add_other(cost, other);
 }
 
-StepRecord record_of(const ReplicaStep& step, std::uint32_t replica, std::uint64_t index) {
-  StepRecord record;
+const StepRecord& complete_record(ReplicaStep& step, std::uint32_t replica, std::uint64_t index) {
+  StepRecord& record = step.record;
   record.replica = replica;
   record.step = index;
   record.start = step.start;
   record.duration = step.end - step.start;
-  record.batch = static_cast<std::int32_t>(step.plan.scheduled.size());
-  record.prefill_tokens = step.prefill_tokens;
-  record.decode_tokens = step.decode_tokens;
-  record.cached_tokens = step.cached_tokens;
-  record.recomputed_tokens = step.recomputed_tokens;
-  record.running = step.running;
-  record.waiting = step.waiting;
   record.kv_blocks = step.kv.held_blocks;
   record.kv_blocks_total = step.kv.total_blocks;
   record.kv_tokens_reserved = step.kv.held_blocks * step.kv.block_size;
   record.kv_tokens_stored = step.kv.tokens_stored;
   record.kv_largest_free_run = step.kv.largest_free_run;
-  record.preempted = static_cast<std::int32_t>(step.plan.preempted.size());
   record.host = step.host;
   record.gpu = record.duration - step.host;
-  std::copy(step.cost.by_class_us.begin(), step.cost.by_class_us.end(), record.by_class_us.begin());
-  std::copy(step.cost.coverage_us.begin(), step.cost.coverage_us.end(), record.coverage_us.begin());
+  static_assert(sizeof record.by_class_us == sizeof step.cost.by_class_us);
+  record.by_class_us = step.cost.by_class_us;
+  record.coverage_us = step.cost.coverage_us;
   return record;
 }
 

@@ -18,10 +18,9 @@ struct ReplicaStep {
   StepCost cost;
   double decode_only_us = 0;  // GPU time the step would have taken without its prefill chunks
   SimTime start, end, host;
-  std::int32_t prefill_tokens = 0, decode_tokens = 0, cached_tokens = 0, recomputed_tokens = 0;
-  std::int64_t running = 0, waiting = 0;  // after the plan
+  StepRecord record;          // as it is announced when it ends; the times and costs come last
   bool only_decodes = false;  // one token each for sequences that ran before, and nothing besides
-  KvUsage kv;                             // after the plan
+  KvUsage kv;                 // after the plan
 };
 
 // What the plan asks of the GPU.
@@ -31,7 +30,8 @@ void leave_prefill_out(const StepPlan& plan, StepShape& shape);
 // GPU time beside the model's operators (drafting, swapping, copying): class kOther.
 void add_other(StepCost& cost, const StepCost& other);
 void add_other(StepCost& cost, double us, Coverage from);
-// As it is announced when it ends; `index` counts the replica's steps from 0.
-StepRecord record_of(const ReplicaStep& step, std::uint32_t replica, std::uint64_t index);
+// Writes times, costs and KV into the step's record, which is then complete; `index` counts the
+// replica's steps from 0.
+const StepRecord& complete_record(ReplicaStep& step, std::uint32_t replica, std::uint64_t index);
 
 }  // namespace headway

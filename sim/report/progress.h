@@ -19,6 +19,7 @@ class ProgressLine final : public Observer {
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
 
+  bool hears_steps() const override { return enabled_; }
   void on_step(const StepRecord& step) override;
   void on_decode_run(const DecodeRunRecord& run) override;
   void on_finish(const RequestRecord& request) override;

@@ -28,6 +28,8 @@ struct SchedulerConfig {
   std::string_view speculation;  // "" | "ngram" | "eagle" | "draft_model" ...
   double slo_ttft_ms = 0;        // the scenario's TTFT limit (edf); 0 = none
   std::uint64_t seed = 0;        // policies that draw (sglang "random")
+  bool gather_decodes = false;   // decoding sequences are planned together (decode_set.h)
+  bool counts_blocks = false;    // blocks need no names: nothing is shared, nobody looks at tables
 };
 
 // For how long a plan holds. A buffer that the caller reuses.
@@ -77,6 +79,13 @@ class Scheduler {
   // Leaves the scheduler as if, `steps` times, the oldest plan had completed and this one been made
   // again. REQUIRES: repeats() has promised that many.
   virtual void repeat(const StepPlan& plan, std::int64_t steps);
+
+  // The newest plan with an entry for every sequence in it, in batch order, gathered decodes included.
+  virtual void write_out(const StepPlan& plan, std::vector<ScheduledSequence>& out) const {
+    out = plan.scheduled;
+  }
+  // Brings the counts of gathered sequences up to date, for who looks at them.
+  virtual void settle() {}
 
   // Waiting, preempted and swapped sequences, and those whose group has yet to fork.
   virtual std::int64_t waiting() const = 0;

@@ -22,6 +22,14 @@ struct ScheduledSequence {
   bool prefill = false;              // priced as a prefill chunk (else as decode)
   bool forks = false;                // every member of its group samples from it (sequence_group.h)
   std::int32_t preemptions = 0;      // the sequence's count when planned: tells a stale result
+  std::uint64_t place = 0;           // order among gathered decodes (decode_set.h)
+};
+
+// Sequences that decode one token each, planned together without an entry each (decode_set.h).
+struct GatheredDecodes {
+  std::int32_t sequences = 0;
+  std::int64_t kv_tokens = 0;  // summed over them, the step's own tokens included
+  std::int32_t kv_max = 0;     // of the longest
 };
 
 struct Rejection {
@@ -31,7 +39,10 @@ struct Rejection {
 
 // What a scheduler decides for one step. A buffer that the caller reuses: plan() clears and fills it.
 struct StepPlan {
+  GatheredDecodes decodes;                   // come before `scheduled` in the engine's batch order
   std::vector<ScheduledSequence> scheduled;  // in the engine's own batch order
+  std::vector<Sequence*> gathered;           // are among `decodes` from the next plan on
+  std::vector<Sequence*> scattered;          // were, until this plan
   std::vector<Sequence*> preempted;          // in order of preemption
   std::vector<Rejection> rejected;           // can never run; already removed from the queues
   std::int32_t total_tokens = 0;             // sum of num_tokens
@@ -41,9 +52,15 @@ struct StepPlan {
   std::int32_t forked_sequences = 0;         // got another one's KV by reference
   SimTime wake_at = SimTime::never();        // nothing to run now, but look again at this instant
 
-  bool empty() const { return scheduled.empty(); }
+  bool empty() const { return batch() == 0; }
+  std::int64_t batch() const {  // sequences in the step
+    return decodes.sequences + static_cast<std::int64_t>(scheduled.size());
+  }
   void clear() {
+    decodes = {};
     scheduled.clear();
+    gathered.clear();
+    scattered.clear();
     preempted.clear();
     rejected.clear();
     total_tokens = 0;
@@ -64,11 +81,13 @@ struct StepUpdate {
     Sequence* sequence;
     std::int32_t tokens;  // output tokens kept, >= 1
   };
-  std::vector<Emission> emitted;      // in batch order
+  std::int64_t gathered_tokens = 0;   // output tokens of gathered decodes, one a sequence
+  std::vector<Emission> emitted;      // in batch order; of the others
   std::vector<Sequence*> finished;    // in batch order; finish_reason is set, KV is freed
   std::int32_t dropped_beams = 0;     // beams given up, each for a fork of another one
   void clear() {
     dropped_beams = 0;
+    gathered_tokens = 0;
     emitted.clear();
     finished.clear();
   }

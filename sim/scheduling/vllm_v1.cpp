@@ -21,6 +21,7 @@ PagedKvOptions kv_options(const SchedulerConfig& config) {
           .block_size = config.engine.block_size,
           .max_model_len = config.engine.max_model_len,
           .prefix_caching = config.engine.enable_prefix_caching,
+          .counts_only = config.counts_blocks && !config.engine.enable_prefix_caching,
           .drop_last_hit = needs_hidden_states(config.speculation)};
 }
 
@@ -44,7 +45,11 @@ VllmV1::VllmV1(const SchedulerConfig& config)
       seed_(mix64(config.seed)),
       prefix_caching_(config.engine.enable_prefix_caching),
       kv_(kv_options(config)),
-      waiting_(by_priority_) {
+      waiting_(by_priority_),
+      decodes_(async_),
+      gathers_(config.gather_decodes && num_speculative_tokens_ == 0 &&
+               config.pipeline_parallel_size == 1 &&
+               config.batches_in_flight == (async_ ? 2 : 1)) {
   SIM_CHECK(max_num_seqs_ > 0 && max_step_tokens_ > 0 && max_model_len_ > 0);
 }
 
@@ -62,6 +67,7 @@ void VllmV1::add(Sequence& sequence) {
     join(sequence);
   } else {
     groups_seen_ = true;
+    kv_.name_blocks();
     for (Sequence* member : sequence.group->members) join(*member);
   }
   if (!reason.empty()) return;
@@ -100,6 +106,7 @@ void VllmV1::abort(Sequence& sequence) {
 
 void VllmV1::leave_queue(Sequence& sequence) {
   if (sequence.state == SequenceState::kRunning) {
+    if (decodes_.contains(sequence)) scatter(sequence);
     std::erase(running_, &sequence);
   } else {
     waiting_.remove(&sequence);
@@ -119,11 +126,13 @@ void VllmV1::plan(SimTime, StepPlan& plan) {
   plan_running(plan);
   if (plan.preempted.empty()) plan_waiting(plan);
   book_progress(plan);
+  if (gathers_) gather(plan);
   plan.copied_blocks = kv_.copied_blocks() - copied;
 }
 
 void VllmV1::plan_running(StepPlan& plan) {
-  std::size_t index = 0;
+  if (!decodes_.empty()) plan_gathered(plan);
+  auto index = static_cast<std::size_t>(decodes_.size());
   while (index < running_.size() && budget_ > 0) {
     Sequence& sequence = *running_[index];
     if (sequence.group != nullptr && sequence.group->beams) {

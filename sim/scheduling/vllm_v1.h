@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sim/kv/paged_kv.h"
+#include "sim/scheduling/decode_set.h"
 #include "sim/scheduling/scheduler.h"
 #include "sim/scheduling/sequence_group.h"
 #include "sim/scheduling/waiting_queue.h"
@@ -39,6 +40,9 @@ namespace headway {
 //    beam_switch_probability, given up for a fork of one that stays, drawn uniformly. The draw
 //    depends on (seed, request, position, beam) alone.
 //
+// Decoding sequences may be gathered (vllm_v1_gathered.cpp, SchedulerConfig::gather_decodes): what a
+// plan does for them is the same, found without walking them.
+//
 // Where vLLM refuses to start or would wait for ever (a sequence larger than the whole cache or,
 // without chunked prefill, than a step), the sequence is rejected with the reason (INV-6).
 class VllmV1 : public Scheduler {
@@ -52,6 +56,8 @@ class VllmV1 : public Scheduler {
 
   void repeats(const StepPlan& plan, Repeats& out) const override;
   void repeat(const StepPlan& plan, std::int64_t steps) override;
+  void write_out(const StepPlan& plan, std::vector<ScheduledSequence>& out) const override;
+  void settle() override;
 
   std::int64_t waiting() const override {
     return static_cast<std::int64_t>(waiting_.size() + refused_.size()) + followers_;
@@ -87,7 +93,15 @@ class VllmV1 : public Scheduler {
   // After a step (vllm_v1_update.cpp).
   bool samples_anew(const Sequence& sequence) const;
   bool nobody_will_join(const StepPlan& plan) const;
-  std::int64_t further_steps(const Sequence& sequence) const;
+  void plan_gathered(StepPlan& plan);
+  void hash_known(std::int64_t tick);
+  void gather(StepPlan& plan);
+  void scatter(Sequence& sequence);
+  void scatter_all(StepPlan& plan);
+  std::int32_t longest_answer(const Sequence& sequence) const;
+  void complete_gathered(StepUpdate& update);
+  void complete_entry(const ScheduledSequence& entry, std::int32_t accepted, StepUpdate& update);
+  void end_answer(Sequence& sequence, StepUpdate& update);
   void take_tokens(Sequence& sequence, std::int32_t sampled, StepUpdate& update);
 
   void leave_queue(Sequence& sequence);
@@ -128,14 +142,15 @@ class VllmV1 : public Scheduler {
 
   PagedKv kv_;
   WaitingQueue waiting_;
-  std::vector<Sequence*> running_;  // in order of admission
+  std::vector<Sequence*> running_;  // in order of admission; the gathered ones stand first
+  DecodeSet decodes_;               // the gathered ones
+  bool gathers_;
   std::vector<Rejection> refused_;  // at the door; reported by the next plan
   std::int32_t budget_ = 0;         // tokens left in the step being planned
   bool groups_seen_ = false;        // else nothing here ever forks
   std::int64_t followers_ = 0;      // members whose group has yet to fork
   std::int64_t seats_kept_ = 0;     // for those of them whose leader runs
   std::vector<Sequence*> staying_;  // beams that go on; a buffer
-  std::vector<std::uint32_t> slots_;  // buffer of repeat()
   bool left_running_ = false;       // complete() finished someone: running_ must be compacted
 };
 

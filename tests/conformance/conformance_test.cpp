@@ -89,3 +89,21 @@ TEST_CASE("every recorded schedule of a supported engine is reproduced field by 
   // vLLM V1: 34 and 7; V0: 9; SGLang: 15; sarathi-serve: 6; TensorRT-LLM: 10; metrics: 1
   REQUIRE(replayed >= 82);
 }
+
+TEST_CASE("INV-8: the replay of vLLM V1's recordings gathers decodes wherever nothing speculates",
+          "[conformance]") {
+  const std::string folder = HEADWAY_SOURCE_DIR "/tests/conformance/recordings/vllm";
+  int with_decodes = 0;
+  std::int64_t decodes = 0;
+  for (const auto& path : find_recordings({folder})) {
+    std::ifstream in(path);
+    const auto recording = nlohmann::json::parse(in);
+    if (recording.value("schema", "").find("vllm-v1") == std::string::npos) continue;
+    const std::int64_t here = gathered_decodes_of(recording);
+    if (recording["config"]["num_speculative_tokens"] > 0) CHECK(here == 0);
+    with_decodes += here > 0 ? 1 : 0;
+    decodes += here;
+  }
+  WARN(with_decodes << " recordings, " << decodes << " decodes");
+  CHECK(with_decodes >= 20);
+}

@@ -39,6 +39,9 @@ std::optional<Disagreement> replay_sarathi_repo(const nlohmann::json&,
                                                 const std::filesystem::path&);
 std::optional<Disagreement> replay_trtllm(const nlohmann::json&, const std::filesystem::path&);
 
+// Decodes of a vLLM V1 recording that its replay planned together (scheduling/decode_set.h).
+std::int64_t gathered_decodes_of(const nlohmann::json& recording);
+
 // One file's outcome. `problem` is set when it could not be replayed at all.
 struct FileResult {
   std::filesystem::path path;

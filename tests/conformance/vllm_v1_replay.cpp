@@ -60,7 +60,7 @@ struct Recorded {
   std::size_t sampling_steps = 0;
 };
 
-SchedulerConfig read_config(const json& recording) {
+SchedulerConfig read_config(const json& recording, bool gather) {
   const json& c = recording.at("config");
   const json& budget = c.at("max_num_scheduled_tokens");
   const json& spec = c.at("spec");
@@ -82,16 +82,20 @@ SchedulerConfig read_config(const json& recording) {
   config.num_speculative_tokens = c.at("num_speculative_tokens");
   if (!spec.is_null()) config.speculation = spec.get_ref<const std::string&>();
   const std::int32_t stages = c.at("pipeline_parallel_size");
+  config.pipeline_parallel_size = stages;
+  config.gather_decodes = gather;
   config.batches_in_flight = stages > 1 ? stages : (engine.async_scheduling ? 2 : 1);
   return config;
 }
 
 class Replay {
  public:
-  explicit Replay(const json& recording)
-      : recording_(recording), config_(read_config(recording)), scheduler_(config_) {
+  Replay(const json& recording, bool gather)
+      : recording_(recording), config_(read_config(recording, gather)), scheduler_(config_) {
     for (const json& r : recording.at("requests")) add_request(r);
   }
+
+  std::int64_t gathered() const { return gathered_; }
 
   std::optional<Disagreement> run() {
     for (const json& step : recording_.at("steps")) {
@@ -104,6 +108,7 @@ class Replay {
   struct Batch {
     std::int64_t step = 0;
     StepPlan plan;
+    std::vector<ScheduledSequence> entries;  // of the plan, gathered decodes written out
   };
 
   void add_request(const json& r) {
@@ -167,9 +172,12 @@ class Replay {
     Batch& batch = in_flight_.emplace_back();
     batch.step = step;
     scheduler_.plan(SimTime::from_ns(step), batch.plan);
+    scheduler_.write_out(batch.plan, batch.entries);
+    scheduler_.settle();
     scheduler_.check_kv();
+    gathered_ += batch.plan.decodes.sequences;
     got["scheduled"] = json::array();
-    for (const ScheduledSequence& entry : batch.plan.scheduled) {
+    for (const ScheduledSequence& entry : batch.entries) {
       const auto& table = scheduler_.kv().table(entry.sequence->slot);
       const bool whole = entry.kind != ScheduledKind::kRunning;
       const auto old = static_cast<std::ptrdiff_t>(whole ? 0 : blocks_before[entry.sequence]);
@@ -199,11 +207,19 @@ class Replay {
     for (const ScheduledSequence& entry : batch.plan.scheduled) {
       result.accepted_drafts.push_back(accepted(entry));
     }
+    std::vector<std::int32_t> emitted_before;
+    for (const auto& entry : batch.entries) emitted_before.push_back(entry.sequence->output_tokens);
     StepUpdate update;
     scheduler_.complete(batch.plan, result, update);
+    scheduler_.settle();
     scheduler_.check_kv();
     got["emitted"] = json::object();
     got["finished"] = json::array();
+    for (std::size_t i = 0; i < static_cast<std::size_t>(batch.plan.decodes.sequences); ++i) {
+      const Sequence* s = batch.entries[i].sequence;
+      if (s->output_tokens == emitted_before[i]) continue;
+      got["emitted"][of(s).id] = s->output_tokens - emitted_before[i];
+    }
     for (const auto& emission : update.emitted) {
       got["emitted"][of(emission.sequence).id] = emission.tokens;
     }
@@ -260,12 +276,21 @@ class Replay {
   std::map<std::uint32_t, Recorded*> by_slot_;
   std::deque<Batch> in_flight_;
   std::uint64_t arrived_ = 0;
+  std::int64_t gathered_ = 0;  // decodes that the plans held so
 };
 
 }  // namespace
 
+// Once with an entry for every sequence, once with the decodes gathered, as a run plans them.
 std::optional<Disagreement> replay_vllm_v1(const json& recording, const std::filesystem::path&) {
-  return Replay(recording).run();
+  if (auto found = Replay(recording, false).run()) return found;
+  return Replay(recording, true).run();
+}
+
+std::int64_t gathered_decodes_of(const json& recording) {
+  Replay replay(recording, true);
+  replay.run();
+  return replay.gathered();
 }
 
 }  // namespace headway::conformance

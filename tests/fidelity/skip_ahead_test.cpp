@@ -2,12 +2,15 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <tuple>
 #include <vector>
 
 #include "sim/core/random.h"
+#include "sim/core/errors.h"
+#include "sim/metrics/background.h"
 #include "sim/metrics/decode_run.h"
 #include "sim/metrics/run_metrics.h"
 #include "sim/scenario/parse.h"
@@ -296,4 +299,39 @@ TEST_CASE("INV-8: closed loops and several replicas", "[fidelity][skip]") {
       CHECK(skipped > 0.4);
     }
   }
+}
+
+TEST_CASE("INV-7: the same with reading and summing on threads of their own", "[fidelity][skip]") {
+  const Scenario parsed = parse_scenario(
+      scenario(R"(, "enable_prefix_caching": false)",
+               R"("workload": {"trace": "azure-2023-conv", "limit": 3000})"),
+      "skip_ahead_test");
+  const auto sums = [&](int threads) {
+    RunMetrics metrics;
+    Heard heard(true);
+    std::optional<BackgroundObserver> behind, heard_behind;
+    Observer* ears[] = {&metrics, &heard};
+    if (threads > 1) {
+      ears[0] = &behind.emplace(metrics);
+      ears[1] = &heard_behind.emplace(heard);
+    }
+    RunOptions options;
+    options.threads = threads;
+    const RunOutcome outcome = simulate(parsed, ears, options);
+    const RunSummary s = metrics.result();
+    return std::tuple(outcome.fingerprint, heard.requests, heard.records, heard.gaps, heard.tokens,
+                      s.ttft_ms.mean, s.tpot_ms.p99, s.itl_ms.p99, s.engine.mean_batch,
+                      s.engine.kv_mean_share);
+  };
+  CHECK((sums(1) == sums(3)));
+}
+
+TEST_CASE("what a listener on another thread throws reaches the simulation", "[fidelity][skip]") {
+  struct Fails final : Observer {
+    void on_finish(const RequestRecord&) override { throw InternalError("heard too much"); }
+  } fails;
+  BackgroundObserver behind(fails);
+  Observer* ears[] = {&behind};
+  const BenchEngine bench = draw_engine("vllm-v1", 1);
+  CHECK_THROWS_AS(simulate(bench.scenario, bench.blueprint, ears), InternalError);
 }

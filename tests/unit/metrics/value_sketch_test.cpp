@@ -101,4 +101,23 @@ TEST_CASE("sketches of parts add up to the sketch of the whole", "[unit][sketch]
 }
 
 }  // namespace
+
+TEST_CASE("values added together count as if added one by one", "[unit][metrics]") {
+  std::vector<std::int64_t> values;
+  RandomStream random(3, "sketch");
+  std::int64_t value = 12'000'000;
+  for (int i = 0; i < 5000; ++i) {
+    value += i % 97 == 0 ? -40'000 : static_cast<std::int64_t>(random.uniform() * 900);
+    values.push_back(i % 501 == 0 ? i : value);
+  }
+  ValueSketch one_by_one, together;
+  for (const std::int64_t v : values) one_by_one.add(v, 7);
+  together.add_all(values.size(), 7, [&](std::size_t i) { return values[i]; });
+  const Distribution a = one_by_one.distribution(1.0), b = together.distribution(1.0);
+  REQUIRE(a.mean == b.mean);
+  REQUIRE(a.std == b.std);
+  for (double q = 0; q <= 100; q += 0.5) REQUIRE(one_by_one.percentile(q) == together.percentile(q));
+  REQUIRE(one_by_one.count() == together.count());
+}
+
 }  // namespace headway

@@ -22,7 +22,6 @@ struct Bench {
   Observer* observers[1] = {&records};
   Replica replica;
   SimTime now;
-  std::deque<SimTime> ends;
 
   explicit Bench(const SchedulerConfig& config)
       : replica({.max_model_len = config.engine.max_model_len,
@@ -40,18 +39,13 @@ struct Bench {
     r.priority = priority;
     replica.submit(std::move(r), now);
   }
-  void start() {
-    Replica::Started started;
-    replica.start_steps(now, started);
-    ends.insert(ends.end(), started.step_ends.begin(), started.step_ends.end());
-  }
+  void start() { replica.start_steps(now); }
   void end_step() {
-    now = ends.front();
-    ends.pop_front();
+    now = replica.next_step_end();
     replica.end_step(now);
   }
   void run() {
-    for (start(); !ends.empty(); start()) end_step();
+    for (start(); !replica.idle(); start()) end_step();
   }
 };
 

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "sim/core/bounded_queue.h"
+#include "sim/metrics/decode_run.h"
+#include "sim/metrics/observer.h"
+
+namespace headway {
+
+// Passes everything that it hears to another observer, in the same order, on a thread of its own: the
+// sums are taken while the simulation goes on. The other one is the thread's until on_end() or the
+// end of this object; what it throws, on_end() throws.
+class BackgroundObserver final : public Observer {
+ public:
+  explicit BackgroundObserver(Observer& inner);
+  ~BackgroundObserver() override;
+  BackgroundObserver(const BackgroundObserver&) = delete;
+  BackgroundObserver& operator=(const BackgroundObserver&) = delete;
+
+  void on_arrival(std::uint64_t request, SimTime now) override;
+  void on_step(const StepRecord& step) override;
+  void on_decode_run(const DecodeRunRecord& run) override;
+  void on_token_gaps(SimTime gap, std::int64_t count, SimTime now) override;
+  void on_tokens(std::int64_t count, SimTime now) override;
+  void on_preemption(std::uint64_t request, std::uint32_t replica, SimTime now) override;
+  void on_finish(const RequestRecord& request) override;
+  void on_end(SimTime now) override;
+
+ private:
+  enum class Kind : std::uint8_t { kArrival, kStep, kRun, kGaps, kTokens, kPreemption, kFinish };
+  struct Fact {  // of the calls with numbers alone
+    std::int64_t a = 0, b = 0;
+    SimTime now;
+  };
+  struct Run {
+    DecodeRunRecord record;  // its views point into the chunk's arrays once all is there
+    std::size_t first = 0, first_block = 0, steps = 0, blocks = 0;
+  };
+  // A few thousand calls; a buffer that is used again.
+  struct Chunk {
+    std::vector<Kind> kinds;
+    std::vector<Fact> facts;
+    std::vector<StepRecord> steps;
+    std::vector<RequestRecord> finishes;
+    std::vector<Run> runs;
+    std::vector<SimTime> ends;
+    std::vector<double> gpu_us;
+    std::vector<std::uint8_t> from;
+    std::vector<std::int64_t> blocks_taken;
+    void clear();
+  };
+  using ChunkPtr = std::unique_ptr<Chunk>;
+
+  void note(Kind kind);
+  void hand_over();
+  void stop();
+  void listen();
+  void tell(Chunk& chunk);
+
+  Observer& inner_;
+  ChunkPtr chunk_;
+  BoundedQueue<ChunkPtr> full_, spare_;
+  std::exception_ptr error_;  // the thread's until it has joined
+  std::thread thread_;
+};
+
+}  // namespace headway
