@@ -83,6 +83,71 @@ __device__ __forceinline__ void load_b_kn(TileB<T> (&tiles)[2], const SmemView<T
                     view.at((lane & 7) + ((lane >> 3) & 1) * 8, (lane >> 4) * 8));
 }
 
+// The same three loads with a lane's address worked out once, for loops that are short of registers: a
+// matrix under Swizzle128, tiles at rows that are a multiple of 8 and columns a multiple of 16, all known
+// when compiling. Then one exclusive-or (of four different ones) and an immediate offset are left a load.
+template <class T>
+struct LaneView {
+  T* base;    // this lane's row of the tile at (0, 0)
+  int stride;
+  int twist;  // exclusive-or of its chunk with its row, in elements
+
+  HEADWAY_HD const T* at(int row, int col) const {
+    return base + row * stride + (col & ~63) + ((col & 63) ^ twist);
+  }
+};
+
+// view: its first row a multiple of 8, its first column of 64. row, chunk: the lane's, in a tile.
+template <class T>
+HEADWAY_HD LaneView<T> lane_view(const SmemView<T, Swizzle128>& view, int row, int chunk) {
+  return {view.base + (view.row0 + row) * view.stride + view.col0, view.stride,
+          (chunk ^ (row & 7)) * 8};
+}
+template <class T>
+HEADWAY_HD LaneView<T> lanes_of_a(const SmemView<T, Swizzle128>& view, int lane) {
+  return lane_view(view, lane & 15, lane >> 4);
+}
+template <class T>
+HEADWAY_HD LaneView<T> lanes_of_b_nk(const SmemView<T, Swizzle128>& view, int lane) {
+  return lane_view(view, (lane & 7) + ((lane >> 4) << 3), (lane >> 3) & 1);
+}
+template <class T>
+HEADWAY_HD LaneView<T> lanes_of_b_kn(const SmemView<T, Swizzle128>& view, int lane) {
+  return lane_view(view, (lane & 7) + ((lane >> 3) & 1) * 8, lane >> 4);
+}
+// For load_b_nk_deep.
+template <class T>
+HEADWAY_HD LaneView<T> lanes_of_b_nk_deep(const SmemView<T, Swizzle128>& view, int lane) {
+  return lane_view(view, lane & 7, lane >> 3);
+}
+
+template <class T>
+__device__ __forceinline__ TileA<T> load_a(const LaneView<T>& lanes, int row, int col) {
+  TileA<T> tile;
+  ldmatrix_x4<false>(tile.r[0], tile.r[1], tile.r[2], tile.r[3], lanes.at(row, col));
+  return tile;
+}
+template <class T>
+__device__ __forceinline__ void load_b_nk(TileB<T> (&tiles)[2], const LaneView<T>& lanes, int row,
+                                          int col) {
+  ldmatrix_x4<false>(tiles[0].r[0], tiles[0].r[1], tiles[1].r[0], tiles[1].r[1],
+                     lanes.at(row, col));
+}
+// Two B tiles of the same 8 columns n, k = 0..15 and 16..31, from rows of n: for a warp that has only
+// eight of them. Column a multiple of 32.
+template <class T>
+__device__ __forceinline__ void load_b_nk_deep(TileB<T> (&tiles)[2], const LaneView<T>& lanes,
+                                               int row, int col) {
+  ldmatrix_x4<false>(tiles[0].r[0], tiles[0].r[1], tiles[1].r[0], tiles[1].r[1],
+                     lanes.at(row, col));
+}
+template <class T>
+__device__ __forceinline__ void load_b_kn(TileB<T> (&tiles)[2], const LaneView<T>& lanes, int row,
+                                          int col) {
+  ldmatrix_x4<true>(tiles[0].r[0], tiles[0].r[1], tiles[1].r[0], tiles[1].r[1],
+                    lanes.at(row, col));
+}
+
 // c += a * b
 template <class T>
 __device__ __forceinline__ void mma(TileC& c, const TileA<T>& a, const TileB<T>& b) {

@@ -1,0 +1,7 @@
+#include "kernels/ops/prefill_attention.cuh"
+
+namespace headway::kernels {
+
+void add_prefill_attention(std::vector<KernelEntry>& table) { register_prefill_attention(table); }
+
+}  // namespace headway::kernels

@@ -1,0 +1,516 @@
+#pragma once
+
+// Prefill attention: the new tokens of each sequence - a whole prompt or the next chunk of one - attend
+// causally to the sequence's history and to one another.
+//
+//   out[t, h] = sum_j softmax_j(scale * q[t, h] . k[s, j, h / group]) * v[s, j, h / group]
+//
+// for j up to the query's own position, history + t - q_start[s], and within the last `window` tokens
+// if there is a window. K and V are read from pages, the new tokens' included, because that is what a
+// chunk has at hand: an engine writes the chunk's keys and values into the cache first, and its history
+// is nowhere else. A contiguous K and V is the same cache with one page a sequence.
+//
+// Version 1, plain:  one warp a query row, as in decode.
+// Version 2, tiles:  FlashAttention-2 (Dao, 2023): a block owns 128 (or 64) query rows and walks the keys
+//                    once, in tiles of 48 or 64 tokens, with an online softmax; scores and weights stay in registers;
+//                    mma.sync with ldmatrix from swizzled shared memory; the next tile's cp.async
+//                    runs under the present tile's products (two stages, one barrier a tile). A warp owns two
+//                    16-row tiles, so each K and V fragment that it loads serves two products: with one,
+//                    shared memory would be the bottleneck. The query heads of a KV group are packed
+//                    into the rows (row r: new token r / group), so that a short chunk fills its tiles, and blocks
+//                    with the most keys start first.
+//
+// FLOPs: 4 * head_dim * heads per visible pair (about new * (history + new / 2) of them); bytes: q, out
+// and the visible K and V once. A block does 64 FLOP a byte that it reads (128 rows, bf16), mostly from
+// L2, where the blocks of one KV head run side by side.
+
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kernels/ops/attention_data.h"
+#include "kernels/ops/attention_tile.cuh"
+#include "kernels/ops/paged_kv.h"
+#include "kernels/registry.h"
+#include "kernels/rt/rt.h"
+
+namespace headway::kernels {
+
+template <class T>
+struct PrefillArgs {
+  T* out = nullptr;      // [total new tokens][heads][head_dim]
+  const T* q = nullptr;  // the same
+  PagedKv<T> kv;         // lengths: history and new tokens
+  const std::int32_t* q_start = nullptr;  // [sequences + 1] where a sequence's new tokens begin in q
+  std::int32_t sequences = 0;
+  std::int32_t max_new_tokens = 0;  // the longest of a sequence
+  std::int32_t heads = 0;           // a multiple of kv.kv_heads
+  std::int32_t window = 0;          // 0: none
+  float scale = 0;                  // 1 / sqrt(head_dim), usually
+};
+
+// --- Version 1 ---------------------------------------------------------------------------------
+
+// Grid (heads, longest chunk, sequences), one warp.
+template <class T, int kDim>
+__global__ void __launch_bounds__(32) prefill_plain(PrefillArgs<T> a) {
+  const int sequence = static_cast<int>(blockIdx.z);
+  const int new_token = static_cast<int>(blockIdx.y);
+  const int head = static_cast<int>(blockIdx.x);
+  const int begin = a.q_start[sequence];
+  const int new_tokens = a.q_start[sequence + 1] - begin;
+  if (new_token >= new_tokens) return;
+  const std::int64_t row = std::int64_t{begin + new_token} * a.heads + head;
+  attend_plainly<kDim>(a.out + row * kDim, a.q + row * kDim, a.kv, sequence,
+                       head / (a.heads / a.kv.kv_heads),
+                       visible_to(a.kv.lengths[sequence] - new_tokens + new_token, a.window),
+                       a.scale * kLog2E);
+}
+
+// --- Version 2 ---------------------------------------------------------------------------------
+
+// kWarpRowTiles: 16-row tiles a warp owns.
+template <class T, int kHeadDim, int kRowTilesOfWarp>
+struct Prefill {
+  static constexpr int kDim = kHeadDim;
+  static constexpr int kWarpRowTiles = kRowTilesOfWarp;
+  static constexpr int kWarps = 4;
+  static constexpr int kThreads = 32 * kWarps;
+  static constexpr int kStages = 2;
+  static constexpr int kWarpRows = 16 * kWarpRowTiles;
+  static constexpr int kRows = kWarps * kWarpRows;
+  // Queries stay in registers where there is room; else they are read again for each tile.
+  static constexpr bool kKeepQueries = kDim * kWarpRowTiles <= 128;
+  // Tokens a stage. 64 with two row tiles at head_dim 128 is 192 accumulators, and ptxas spills.
+  static constexpr int kTile = kKeepQueries ? 64 : 48;
+
+  using View = SmemView<T, Swizzle128>;
+
+  static constexpr int kStageElements = 2 * kTile * kDim;
+  static constexpr int kSmemBytes =
+      (kStages * kStageElements + kRows * kDim) * static_cast<int>(sizeof(T)) + kStages * kTile * 4;
+
+  static __device__ __forceinline__ View k_view(T* stages, int tile) {
+    return {stages + tile % kStages * kStageElements, kDim};
+  }
+  static __device__ __forceinline__ View v_view(T* stages, int tile) {
+    return {stages + tile % kStages * kStageElements + kTile * kDim, kDim};
+  }
+};
+
+// The rows of a block: row r is new token r / group, query head first_head + r % group.
+template <class T>
+struct PrefillRows {
+  const PrefillArgs<T>& a;
+  int group, first_head, begin, new_tokens, history;
+  __device__ __forceinline__ PrefillRows(const PrefillArgs<T>& args, int sequence, int kv_head)
+      : a(args),
+        group(args.heads / args.kv.kv_heads),
+        first_head(kv_head * group),
+        begin(args.q_start[sequence]),
+        new_tokens(args.q_start[sequence + 1] - begin),
+        history(args.kv.lengths[sequence] - new_tokens) {}
+  __device__ __forceinline__ int count() const { return new_tokens * group; }
+  __device__ __forceinline__ Visible visible(int row) const {
+    return visible_to(history + smaller_of(row / group, new_tokens - 1), a.window);
+  }
+  // The row's place in [total new tokens][heads].
+  __device__ __forceinline__ std::int64_t place(int row) const {
+    return std::int64_t{begin + row / group} * a.heads + first_head + row % group;
+  }
+};
+
+template <class S, class T>
+__device__ __forceinline__ void load_prefill_queries(T* queries, const PrefillRows<T>& rows,
+                                                     int first_row) {
+  constexpr int kChunks = S::kDim / 8;
+  const typename S::View view{queries, S::kDim};
+  for (int i = threadIdx.x; i < S::kRows * kChunks; i += S::kThreads) {
+    const int row = i / kChunks;
+    const int col = i % kChunks * 8;
+    const bool exists = first_row + row < rows.count();
+    const std::int64_t place = exists ? rows.place(first_row + row) : 0;
+    cp_async16(view.at(row, col), rows.a.q + place * S::kDim + col, exists);
+  }
+}
+
+// A warp's queries: fragments kept, or read from shared memory when asked for.
+template <class S, class T, bool kKeep>
+struct PrefillQueries {
+  TileA<T> kept[S::kWarpRowTiles][S::kDim / 16];
+  __device__ __forceinline__ void load(const LaneView<T>& lanes) {
+#pragma unroll
+    for (int m = 0; m < S::kWarpRowTiles; ++m) {
+#pragma unroll
+      for (int d = 0; d < S::kDim / 16; ++d) kept[m][d] = load_a(lanes, 16 * m, 16 * d);
+    }
+  }
+  __device__ __forceinline__ TileA<T> get(const LaneView<T>&, int m, int d) const {
+    return kept[m][d];
+  }
+};
+template <class S, class T>
+struct PrefillQueries<S, T, false> {
+  __device__ __forceinline__ void load(const LaneView<T>&) {}
+  __device__ __forceinline__ TileA<T> get(const LaneView<T>& lanes, int m, int d) const {
+    return load_a(lanes, 16 * m, 16 * d);
+  }
+};
+
+
+template <class S, class T, class Queries>
+__device__ __forceinline__ void prefill_scores(TileC (&scores)[S::kWarpRowTiles][S::kTile / 8],
+                                               const Queries& queries,
+                                               const LaneView<T>& q_lanes,
+                                               const LaneView<T>& k_lanes) {
+#pragma unroll
+  for (int m = 0; m < S::kWarpRowTiles; ++m) clear(scores[m]);
+#pragma unroll
+  for (int d = 0; d < S::kDim / 16; ++d) {
+    TileA<T> q[S::kWarpRowTiles];
+#pragma unroll
+    for (int m = 0; m < S::kWarpRowTiles; ++m) q[m] = queries.get(q_lanes, m, d);
+#pragma unroll
+    for (int t = 0; t < S::kTile / 8; t += 2) {
+      TileB<T> b[2];
+      load_b_nk(b, k_lanes, 8 * t, 16 * d);
+#pragma unroll
+      for (int m = 0; m < S::kWarpRowTiles; ++m) {
+        mma(scores[m][t], q[m], b[0]);
+        mma(scores[m][t + 1], q[m], b[1]);
+      }
+    }
+  }
+}
+
+template <class S, class T>
+__device__ __forceinline__ void prefill_values(TileC (&out)[S::kWarpRowTiles][S::kDim / 8],
+                                               const TileA<T> (&weights)[S::kWarpRowTiles][S::kTile / 16],
+                                               const LaneView<T>& v_lanes) {
+#pragma unroll
+  for (int t = 0; t < S::kTile / 8; t += 2) {
+#pragma unroll
+    for (int n = 0; n < S::kDim / 8; n += 2) {
+      TileB<T> b[2];
+      load_b_kn(b, v_lanes, 8 * t, 8 * n);
+#pragma unroll
+      for (int m = 0; m < S::kWarpRowTiles; ++m) {
+        mma(out[m][n], weights[m][t / 2], b[0]);
+        mma(out[m][n + 1], weights[m][t / 2], b[1]);
+      }
+    }
+  }
+}
+
+// The warp's rows go out through its own rows of the queries' space, which it alone still uses.
+template <class S, class T>
+__device__ __forceinline__ void store_prefill(T* staging, const PrefillRows<T>& rows, int first_row,
+                                              SoftmaxState (&state)[S::kWarpRowTiles],
+                                              const TileC (&out)[S::kWarpRowTiles][S::kDim / 8]) {
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  const int warp_row = static_cast<int>(threadIdx.x) / 32 * S::kWarpRows;
+  const typename S::View view = typename S::View{staging, S::kDim}.tile(warp_row, 0);
+  __syncwarp();
+#pragma unroll
+  for (int m = 0; m < S::kWarpRowTiles; ++m) {
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+      const float sum = quad_sum(state[m].sum[h]);
+      const float scale = sum > 0.0f ? 1.0f / sum : 0.0f;
+#pragma unroll
+      for (int n = 0; n < S::kDim / 8; ++n) {
+        store_pair(view.at(16 * m + TileC::row(lane, 2 * h), 8 * n + TileC::col(lane, 0)),
+                   out[m][n].r[2 * h] * scale, out[m][n].r[2 * h + 1] * scale);
+      }
+    }
+  }
+  __syncwarp();
+  constexpr int kChunks = S::kDim / 8;
+  for (int i = lane; i < S::kWarpRows * kChunks; i += 32) {
+    const int row = i / kChunks;
+    const int col = i % kChunks * 8;
+    if (first_row + warp_row + row >= rows.count()) break;
+    store16(rows.a.out + rows.place(first_row + warp_row + row) * S::kDim + col,
+            load16(view.at(row, col)));
+  }
+}
+
+// Grid (row tiles of the longest chunk, KV heads, sequences).
+template <class S, class T>
+__global__ void __launch_bounds__(S::kThreads) prefill_tiles(PrefillArgs<T> a) {
+  DYN_SMEM(T, smem);
+  T* stages = smem;
+  T* queries = smem + S::kStages * S::kStageElements;
+  auto* ring = reinterpret_cast<std::int32_t*>(queries + S::kRows * S::kDim);
+
+  const int sequence = static_cast<int>(blockIdx.z);
+  const int kv_head = static_cast<int>(blockIdx.y);
+  // The last rows see the most keys: they start first, the short ones fill the end.
+  const int first_row = static_cast<int>(gridDim.x - 1 - blockIdx.x) * S::kRows;
+  const PrefillRows<T> block_rows(a, sequence, kv_head);
+  if (first_row >= block_rows.count()) return;
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  const int warp_row = static_cast<int>(threadIdx.x) / 32 * S::kWarpRows;
+
+  const Visible first_visible = block_rows.visible(first_row);
+  const Visible last_visible = block_rows.visible(first_row + S::kRows - 1);
+  const int begin = first_visible.low;
+  const int end = last_visible.high;
+  const int tiles = (end - begin + S::kTile - 1) / S::kTile;
+
+  TokenRows<T, S::kTile, S::kStages> tokens(ring, a.kv, sequence, begin, end);
+  tokens.fill();
+  __syncthreads();
+  const auto copy = [&](int tile) {
+    if (tile < tiles) {
+      const std::int64_t row_stride = std::int64_t{recomputed(a.kv.kv_heads)} * S::kDim;
+      const int first = recomputed(kv_head) * S::kDim;
+      const T* const sources[2] = {a.kv.k + first, a.kv.v + first};
+      const typename S::View to[2] = {S::k_view(stages, tile), S::v_view(stages, tile)};
+      copy_rows<S::kThreads, S::kTile, S::kDim>(to, sources, row_stride, tokens.of(tile));
+    }
+    cp_async_commit();
+  };
+  load_prefill_queries<S>(queries, block_rows, first_row);
+  for (int tile = 0; tile < S::kStages - 1; ++tile) copy(tile);
+
+  const auto q_view = typename S::View{queries, S::kDim}.tile(warp_row, 0);
+  PrefillQueries<S, T, S::kKeepQueries> q;
+  TileC out[S::kWarpRowTiles][S::kDim / 8];
+  SoftmaxState state[S::kWarpRowTiles];
+#pragma unroll
+  for (int m = 0; m < S::kWarpRowTiles; ++m) {
+    clear(out[m]);
+    state[m].clear();
+  }
+  for (int tile = 0; tile < tiles; ++tile) {
+    cp_async_wait<S::kStages - 2>();
+    __syncthreads();  // the tile is here for all, and all have left the one before
+    tokens.prefetch(tile + S::kStages);
+    copy(tile + S::kStages - 1);
+    if (tile == 0) q.load(lanes_of_a(q_view, lane));
+
+    TileC scores[S::kWarpRowTiles][S::kTile / 8];
+    prefill_scores<S, T>(scores, q, lanes_of_a(q_view, lane),
+                         lanes_of_b_nk(S::k_view(stages, tile), lane));
+    const int first_token = begin + tile * S::kTile;
+    if (first_token < last_visible.low || first_token + S::kTile > first_visible.high) {
+      // Read again rather than kept: registers are dear here, and masked tiles are few.
+      const PrefillRows<T> rows(a, sequence, kv_head);
+#pragma unroll
+      for (int m = 0; m < S::kWarpRowTiles; ++m) {
+        const int row = first_row + warp_row + 16 * m;
+        const Visible visible[2] = {rows.visible(row + TileC::row(lane, 0)),
+                                    rows.visible(row + TileC::row(lane, 2))};
+        mask_scores(scores[m], visible, first_token, lane);
+      }
+    }
+    TileA<T> weights[S::kWarpRowTiles][S::kTile / 16];
+#pragma unroll
+    for (int m = 0; m < S::kWarpRowTiles; ++m) {
+      softmax_step(scores[m], state[m], out[m], a.scale * kLog2E);
+#pragma unroll
+      for (int t = 0; t < S::kTile / 16; ++t) {
+        weights[m][t] = as_a<T>(scores[m][2 * t], scores[m][2 * t + 1]);
+      }
+    }
+    prefill_values<S, T>(out, weights, lanes_of_b_kn(S::v_view(stages, tile), lane));
+    tokens.publish(tile + S::kStages);
+  }
+  cp_async_wait<0>();
+  store_prefill<S>(queries, PrefillRows<T>(a, sequence, kv_head), first_row, state, out);
+}
+
+// --- Launchers ---------------------------------------------------------------------------------
+
+template <class T>
+void launch_prefill_plain(const PrefillArgs<T>& a, int head_dim, Stream stream) {
+  const dim3 grid(a.heads, a.max_new_tokens, a.sequences);
+  if (head_dim == 64) return launch(prefill_plain<T, 64>, grid, dim3(32), 0, stream, a);
+  if (head_dim == 128) return launch(prefill_plain<T, 128>, grid, dim3(32), 0, stream, a);
+  throw std::invalid_argument("prefill attention: head_dim must be 64 or 128");
+}
+
+template <class S, class T>
+void launch_prefill_shape(const PrefillArgs<T>& a, Stream stream) {
+  const int rows = a.max_new_tokens * (a.heads / a.kv.kv_heads);
+  const dim3 grid((rows + S::kRows - 1) / S::kRows, a.kv.kv_heads, a.sequences);
+  launch(prefill_tiles<S, T>, grid, dim3(S::kThreads), S::kSmemBytes, stream, a);
+}
+
+template <class T, int kDim>
+void launch_prefill_dim(const PrefillArgs<T>& a, Stream stream) {
+  if (a.max_new_tokens * (a.heads / a.kv.kv_heads) <= 64) {
+    return launch_prefill_shape<Prefill<T, kDim, 1>>(a, stream);
+  }
+  return launch_prefill_shape<Prefill<T, kDim, 2>>(a, stream);
+}
+
+template <class T>
+void launch_prefill(const PrefillArgs<T>& a, int head_dim, Stream stream) {
+  if (a.max_new_tokens == 0) return;
+  if (head_dim == 64) return launch_prefill_dim<T, 64>(a, stream);
+  if (head_dim == 128) return launch_prefill_dim<T, 128>(a, stream);
+  throw std::invalid_argument("prefill attention: head_dim must be 64 or 128");
+}
+
+// --- Check -------------------------------------------------------------------------------------
+
+struct PrefillCase {
+  std::vector<std::int32_t> history, new_tokens;
+  int kv_heads, group, page_size;
+};
+
+inline std::vector<PrefillCase> prefill_cases(int head_dim, bool with_history) {
+  std::vector<PrefillCase> cases;
+  if (with_history) {
+    // Nothing new, one token, a chunk, a first chunk; 132 rows: two blocks, the second all but empty.
+    cases.push_back({{9, 70, 20, 0}, {0, 1, 33, 5}, 1, 4, 16});
+    // Two rows of a block's 16: rows that do not exist. Odd pages.
+    if (head_dim == 64) cases.push_back({{50, 0}, {9, 3}, 2, 1, 5});
+  } else {
+    cases.push_back({{0, 0, 0, 0}, {40, 0, 1, 12}, 1, 3, 16});  // a group of three: 120 rows
+    // A contiguous cache: one page.
+    if (head_dim == 64) cases.push_back({{0}, {50}, 1, 1, 50});
+  }
+  return cases;
+}
+
+template <class T>
+void check_prefill_case(const PrefillCase& c, int head_dim, int window,
+                        std::vector<CheckResult>& results) {
+  const int heads = c.kv_heads * c.group;
+  std::vector<std::int32_t> lengths, q_start{0};
+  std::vector<QueryToken> tokens;
+  std::int32_t longest = 0;
+  for (std::size_t s = 0; s < c.new_tokens.size(); ++s) {
+    lengths.push_back(c.history[s] + c.new_tokens[s]);
+    q_start.push_back(q_start.back() + c.new_tokens[s]);
+    longest = std::max(longest, c.new_tokens[s]);
+    for (std::int32_t t = 0; t < c.new_tokens[s]; ++t) tokens.push_back({s, c.history[s] + t});
+  }
+  const CacheData<T> cache(lengths, c.page_size, c.kv_heads, head_dim, true, 7);
+  const std::vector<T> q = TestRandom(5).normals<T>(
+      tokens.size() * static_cast<std::size_t>(heads * head_dim), 0.0, 2.0);
+  const double scale = 1.0 / std::sqrt(static_cast<double>(head_dim));
+  const std::vector<double> want =
+      attention_reference(cache, q, tokens, heads, head_dim, scale, window);
+
+  DeviceCache<T> d_cache(cache);
+  DeviceBuffer<T> d_q(q), out(q.size()), plain(q.size());
+  DeviceBuffer<std::int32_t> d_q_start(q_start);
+  PrefillArgs<T> args{out.data(), d_q.data(), d_cache.of(0), d_q_start.data(),
+                      static_cast<std::int32_t>(lengths.size()), longest, heads, window,
+                      static_cast<float>(scale)};
+  const std::string what = std::string(kTypeName<T>) + ", group " + std::to_string(c.group) +
+                           ", page " + std::to_string(c.page_size) + ", window " +
+                           std::to_string(window) + ", new " + text_of_lengths(c.new_tokens) +
+                           " after " + text_of_lengths(c.history);
+  launch_prefill(args, head_dim, {});
+  results.push_back({what, relative_error(out.download(), want), kAttentionTolerance<T>});
+  if (c.group > 1) return;
+  args.out = plain.data();
+  launch_prefill_plain(args, head_dim, {});
+  results.push_back({what + ": plain", relative_error(plain.download(), want), kAttentionTolerance<T>});
+}
+
+template <class T>
+std::vector<CheckResult> check_prefill(int head_dim, bool windowed, bool with_history) {
+  std::vector<CheckResult> results;
+  for (const PrefillCase& c : prefill_cases(head_dim, with_history)) {
+    check_prefill_case<T>(c, head_dim, windowed ? 17 : 0, results);
+  }
+  return results;
+}
+
+// --- Registration ------------------------------------------------------------------------------
+
+// One call: `batch` sequences, each with as many new tokens behind as much history.
+struct PrefillShape {
+  std::int32_t heads, kv_heads, batch, past, new_tokens;
+  std::int32_t length() const { return past + new_tokens; }
+};
+
+// attn_prefill has no axis for the history; attn_prefill_past has.
+inline PrefillShape prefill_shape(const Case& c, bool with_history) {
+  const auto at = [&](std::size_t i) { return static_cast<std::int32_t>(c.key[i]); };
+  return {at(0), at(1), at(2), with_history ? at(3) : 0, with_history ? at(4) : at(3)};
+}
+
+template <class T>
+std::unique_ptr<Prepared> prepare_prefill(const PrefillShape& s, int head_dim, int window, int copies,
+                                          std::uint64_t seed) {
+  const auto batch = static_cast<std::size_t>(s.batch);
+  const PageLayout layout(std::vector<std::int32_t>(batch, s.length()), 16, seed);
+  std::vector<std::int32_t> starts;
+  for (std::int32_t i = 0; i <= s.batch; ++i) starts.push_back(i * s.new_tokens);
+  const std::size_t queries = batch * static_cast<std::size_t>(s.new_tokens) *
+                              static_cast<std::size_t>(s.heads * head_dim);
+  DeviceCache<T> cache(layout, static_cast<std::size_t>(s.kv_heads * head_dim), copies, true);
+  cache.view.kv_heads = s.kv_heads;
+  fill_normal(cache.k.data(), cache.k.size(), static_cast<std::uint32_t>(seed) + 1);
+  fill_normal(cache.v.data(), cache.v.size(), static_cast<std::uint32_t>(seed) + 2);
+  DeviceBuffer<T> q = normal_buffer<T>(queries, seed + 3);
+  DeviceBuffer<T> out(queries);
+  DeviceBuffer<std::int32_t> q_start(starts);
+  const PrefillArgs<T> args{out.data(), q.data(), cache.of(0), q_start.data(), s.batch, s.new_tokens,
+                            s.heads, window, 1.0f / std::sqrt(static_cast<float>(head_dim))};
+  return prepared([=, cache = std::move(cache), q = std::move(q), out = std::move(out),
+                   q_start = std::move(q_start)](int copy, Stream stream) mutable {
+    PrefillArgs<T> call = args;
+    call.kv = cache.of(copy);
+    launch_prefill(call, head_dim, stream);
+  });
+}
+
+template <class T>
+Work prefill_work(const PrefillShape& s, int head_dim, int window) {
+  double pairs = 0;  // (query, visible key)
+  for (std::int32_t t = 0; t < s.new_tokens; ++t) {
+    const Visible visible = visible_to(s.past + t, window);
+    pairs += visible.high - visible.low;
+  }
+  const double element = sizeof(T);
+  const double kv_row = 2.0 * s.kv_heads * head_dim * element;
+  const double seen = s.length() - visible_to(s.past, window).low;
+  const double queries = 2.0 * s.batch * s.new_tokens * s.heads * head_dim * element;
+  const double rows = s.batch * ((s.length() + 15) / 16 * 16.0) + 16;
+  return {4.0 * s.batch * pairs * s.heads * head_dim, s.batch * seen * kv_row + queries, rows * kv_row,
+          queries};
+}
+
+template <class T>
+KernelEntry prefill_entry(int head_dim, int window, bool with_history) {
+  KernelEntry entry;
+  entry.name = "prefill_attention";
+  entry.op = with_history ? "attn_prefill_past" : "attn_prefill";
+  entry.impl = "own";
+  entry.variant = {{"kv", kTypeName<T>},
+                   {"head_dim", std::to_string(head_dim)},
+                   {"window", std::to_string(window)}};
+  entry.check = [=] { return check_prefill<T>(head_dim, window > 0, with_history); };
+  entry.supports = [](const Case& c) { return c.key[1] > 0 && c.key[0] % c.key[1] == 0; };
+  entry.work = [=](const Case& c) {
+    return prefill_work<T>(prefill_shape(c, with_history), head_dim, window);
+  };
+  entry.prepare = [=](const Case& c, int copies, std::uint64_t seed) {
+    return prepare_prefill<T>(prefill_shape(c, with_history), head_dim, window, copies, seed);
+  };
+  return entry;
+}
+
+inline void register_prefill_attention(std::vector<KernelEntry>& table) {
+  for (const bool with_history : {false, true}) {
+    for (const int head_dim : {64, 128}) {
+      table.push_back(prefill_entry<bf16>(head_dim, 0, with_history));
+      table.push_back(prefill_entry<f16>(head_dim, 0, with_history));
+    }
+    table.push_back(prefill_entry<bf16>(128, 4096, with_history));
+  }
+}
+
+}  // namespace headway::kernels
