@@ -128,6 +128,7 @@ class OperatorTable {
   // of its site were.
   Priced without_row(std::size_t row, bool whole_site) const;
   std::size_t sites() const { return sites_.size(); }
+  std::size_t site_axes() const { return site_axes_; }
   const ProfileTable& table() const { return *table_; }
 
  private:
