@@ -261,7 +261,9 @@ KernelEntry kv_write_entry(std::int32_t head_dim) {
   e.check = [] { return check_kv_write(cpu_ops()); };
   e.work = [head_dim](const Case& c) {
     const double elements = 2 * number(c.key[0]) * number(c.key[1]) * head_dim;
-    return Work{0, elements * (kFloat + kHalf), elements * kHalf, elements * kFloat};
+    // Each token has a page of its own here, so that much is allocated; of a page's keys all lines
+    // are touched (they lie [head_dim][16]), of its values one row.
+    return Work{0, elements * (kFloat + kHalf), elements * kHalf * kPage, elements * kFloat};
   };
   // Every token goes to another sequence's page, as in a decode step.
   e.prepare = [head_dim](const Case& c, int copies, std::uint64_t seed) {

@@ -69,6 +69,9 @@ class Backend {
   virtual double copy_us() = 0;
   // What lies around kernels, by the names that profiles use ("kernel_launch_us", ...).
   virtual std::map<std::string, double> overheads() = 0;
+  // What the device's own tool said once a second, for the record; empty where there is none.
+  virtual std::vector<std::string> log_columns() const { return {}; }
+  virtual std::vector<std::vector<std::string>> log_rows() const { return {}; }
 };
 
 }  // namespace headway::kernels

@@ -82,11 +82,8 @@ class CpuTimer final : public PointTimer {
  public:
   CpuTimer(const Sequence& sequence, int copies, std::uint64_t seed, const CpuOptions& options)
       : rotation_(sequence, copies, seed), threads_(options.threads) {
-    // Every set once, so that its pages are there; then as many calls a sample as fill its time.
-    const double begin = wall_s();
-    for (int i = 0; i < copies; ++i) rotation_.launch({});
-    const double first = (wall_s() - begin) / copies;
-    calls_ = calls_for(first, options);
+    // A few calls, then as many a sample as fill its time. (The pages of every set were written when
+    // it was filled.)
     for (int i = 0; i < kWarmUps; ++i) {
       calls_ = calls_for(sample().us / kUsPerSecond, options);
     }

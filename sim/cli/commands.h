@@ -16,6 +16,7 @@ std::unique_ptr<Command> make_trace_convert_command();
 std::unique_ptr<Command> make_trace_synth_command();
 std::unique_ptr<Command> make_list_command();
 std::unique_ptr<Command> make_version_command();
+std::unique_ptr<Command> make_profile_command();
 std::unique_ptr<Command> make_help_command();
 
 }  // namespace headway
