@@ -1,5 +1,6 @@
 #include "kernels/profiler/cpu_backend.h"
 
+#include <malloc.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
@@ -17,6 +18,7 @@ namespace headway::kernels {
 namespace {
 
 constexpr int kWarmUps = 3;
+constexpr double kRotateBeyond = 1.25;  // times the last-level cache
 constexpr double kMemoryShare = 0.5;  // of what is free: others live here too
 constexpr double kUsPerSecond = 1e6;
 
@@ -110,7 +112,7 @@ class CpuTimer final : public PointTimer {
 class CpuBackend final : public Backend {
  public:
   explicit CpuBackend(const CpuOptions& options) : options_(options), device_(describe(options)) {
-    if (options_.rotate_bytes <= 0) options_.rotate_bytes = 2 * device_.cache_bytes;
+    if (options_.rotate_bytes <= 0) options_.rotate_bytes = kRotateBeyond * device_.cache_bytes;
   }
 
   const Device& device() const override { return device_; }
@@ -161,6 +163,13 @@ class CpuBackend final : public Backend {
 };
 
 }  // namespace
+
+void keep_freed_memory() {
+#ifdef __GLIBC__
+  mallopt(M_MMAP_MAX, 0);
+  mallopt(M_TRIM_THRESHOLD, 1 << 30);
+#endif
+}
 
 std::unique_ptr<Backend> make_cpu_backend(const CpuOptions& options) {
   return std::make_unique<CpuBackend>(options);

@@ -76,7 +76,7 @@ void gdn_sites(const KernelEntry&, const ProfiledModel&, Sites& sites) {
 bool small_total(const Key& key) { return key[2] * key[3] <= (std::int64_t{4} << 20); }
 bool few_prompts(const Key& key) { return key[2] == 1 || key[3] <= 4096; }
 
-const Values kQuickM{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048};
+const Values kQuickM{1, 2, 4, 6, 8, 12, 16, 24, 32, 64, 128, 256, 512, 1024, 2048};
 // Steps of 32 and 64 between 128 and 512: tiles of products end there.
 const Values kFullM{1,   2,   4,   8,   16,  24,  32,  48,   64,   96,   128,  160,  192,
                     224, 256, 320, 384, 448, 512, 768, 1024, 1536, 2048, 3072, 4096, 8192};

@@ -20,8 +20,7 @@ bool content(const std::vector<double>& us, const StoppingRule& rule) {
 Visit measure(PointTimer& timer, const std::function<double()>& now_s, const StoppingRule& rule,
               const Deadline& deadline) {
   Visit visit;
-  Sample least_disturbed;
-  least_disturbed.busy = -1;
+  std::vector<double> cpu_us;  // of the rejected samples
   const double begin = now_s();
   double longest = 0;  // a sample took, its own overhead included
   for (double now = begin;;) {
@@ -32,7 +31,7 @@ Visit measure(PointTimer& timer, const std::function<double()>& now_s, const Sto
     now = after;
     if (sample.busy < rule.least_busy) {
       ++visit.rejected;
-      if (sample.busy > least_disturbed.busy) least_disturbed = sample;
+      if (sample.busy > 0) cpu_us.push_back(sample.us * sample.busy);
     } else {
       visit.us.push_back(sample.us);
       if (sample.clock_mhz > 0) visit.clock_mhz.push_back(sample.clock_mhz);
@@ -44,10 +43,9 @@ Visit measure(PointTimer& timer, const std::function<double()>& now_s, const Sto
     if (capped && (enough || visit.rejected > 0)) break;
     if (static_cast<int>(visit.us.size()) >= rule.max_samples) break;
   }
-  if (visit.us.empty() && visit.rejected > 0) {
+  if (visit.us.empty() && !cpu_us.empty()) {
     visit.contended = true;
-    visit.us.push_back(least_disturbed.us);
-    if (least_disturbed.clock_mhz > 0) visit.clock_mhz.push_back(least_disturbed.clock_mhz);
+    visit.us = std::move(cpu_us);
   }
   return visit;
 }

@@ -23,7 +23,8 @@ struct Visit {
   std::vector<double> us;
   std::vector<double> clock_mhz;  // of the samples that knew it
   int rejected = 0;               // samples during which something else ran
-  // Every sample was rejected: `us` holds the least disturbed one.
+  // Every sample was rejected: `us` holds the CPU time of each instead, which leaves the waiting out
+  // but not what the others did to the caches.
   bool contended = false;
 };
 

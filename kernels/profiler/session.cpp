@@ -117,7 +117,8 @@ bool Session::later_pass() {
   for (std::size_t i = 0; i < points_.size(); ++i) {
     const Measured& m = measured_[i];
     if (m.left_out || m.visits() >= options_.max_visits) continue;
-    if (width_for_choice(m) > 2 * options_.rule.target) candidates.push_back(i);
+    const bool wide = width_for_choice(m) > 2 * options_.rule.target;
+    if (m.visits() == 1 || wide) candidates.push_back(i);
   }
   // Widest first, ties in random order; as many as fit into the time left.
   candidates = shuffled(std::move(candidates));
