@@ -59,8 +59,8 @@ struct KernelEntry {
   std::string op;     // an op of sim/cost/profile.h: "attn_decode"; its axes are the Case's key
   std::string impl;   // "own", "cublaslt", "cudnn", "openblas"
   Variant variant;    // every key that the op's comment in sim/cost/profile.h lists
-  // Compares with the reference over sizes, lengths and edges. Run once before anything is timed: an
-  // entry with a failed check is not timed.
+  // Compares with the reference over sizes, lengths and edges. Run once before anything is timed:
+  // an entry with a failed check is not timed.
   std::function<std::vector<CheckResult>()> check;
   // Whether it can run the case (divisibility, a largest m). Empty: any.
   std::function<bool(const Case&)> supports;

@@ -84,8 +84,8 @@ class CpuTimer final : public PointTimer {
  public:
   CpuTimer(const Sequence& sequence, int copies, std::uint64_t seed, const CpuOptions& options)
       : rotation_(sequence, copies, seed), threads_(options.threads) {
-    // A few calls, then as many a sample as fill its time. (The pages of every set were written when
-    // it was filled.)
+    // A few calls, then as many a sample as fill its time. (The pages of every set were written
+    // when it was filled.)
     for (int i = 0; i < kWarmUps; ++i) {
       calls_ = calls_for(sample().us / kUsPerSecond, options);
     }

@@ -1,5 +1,5 @@
-// In-graph timing: a captured graph of launches on rotated buffers, replayed between two events. The
-// stream is held until everything is queued, so that no host time is in a sample; one block a
+// In-graph timing: a captured graph of launches on rotated buffers, replayed between two events.
+// The stream is held until everything is queued, so that no host time is in a sample; one block a
 // multiprocessor reads its cycle counter and the global timer before and after, which gives the
 // clock that the sample ran at.
 #include <cuda_runtime.h>
@@ -320,7 +320,8 @@ class CudaBackend final : public Backend {
 
   const Device& device() const override { return device_; }
   std::string method() const override {
-    return "cuda graph replay over buffers of 3 x L2 (weights and KV cold, activations warm), median";
+    return "cuda graph replay over buffers of 3 x L2 (weights and KV cold, activations warm), "
+           "median";
   }
   double now_s() override { return wall_s(); }
 

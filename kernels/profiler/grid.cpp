@@ -81,6 +81,7 @@ const Values kQuickM{1, 2, 4, 6, 8, 12, 16, 24, 32, 64, 128, 256, 512, 1024, 204
 const Values kFullM{1,   2,   4,   8,   16,  24,  32,  48,   64,   96,   128,  160,  192,
                     224, 256, 320, 384, 448, 512, 768, 1024, 1536, 2048, 3072, 4096, 8192};
 const Values kQuickRows{1, 8, 64, 512, 4096}, kFullRows{1, 4, 16, 64, 256, 1024, 4096, 8192};
+const Values kQuickStates{1, 8, 64, 256}, kFullStates{1, 2, 4, 8, 16, 32, 64, 128, 256, 512};
 const Values kQuickBatch{1, 4, 16, 64}, kFullBatch{1, 2, 4, 8, 16, 32, 64, 128, 256};
 
 const std::vector<OpGrid>& op_grids() {
@@ -104,13 +105,14 @@ const std::vector<OpGrid>& op_grids() {
       {"kv_write", kv_head_sites, {{{kQuickRows}, {kFullRows}}}, nullptr},
       {"embedding", hidden_sites, {{{kQuickRows}, {kFullRows}}}, nullptr},
       {"sampling", vocab_sites, {{{kQuickBatch}, {kFullBatch}}}, nullptr},
-      {"rejection_verify", vocab_sites, {{{{1, 8, 64}, {1, 4}}, {kFullBatch, {1, 2, 4, 8}}}}, nullptr},
+      {"rejection_verify", vocab_sites,
+       {{{{1, 8, 64}, {1, 4}}, {kFullBatch, {1, 2, 4, 8}}}}, nullptr},
       {"mla_decode", mla_sites,
        {{{kQuickBatch, {256, 1024, 4096, 16384}},
          {{1, 4, 16, 32, 64, 128}, {256, 1024, 4096, 16384, 32768, 65536}}}},
        [](const Key& key) { return key[1] * key[2] <= (std::int64_t{4} << 20); }},
-      {"ssm_update", ssm_sites, {{{{1, 8, 64, 256}}, {{1, 2, 4, 8, 16, 32, 64, 128, 256, 512}}}}, nullptr},
-      {"gdn_update", gdn_sites, {{{{1, 8, 64, 256}}, {{1, 2, 4, 8, 16, 32, 64, 128, 256, 512}}}}, nullptr},
+      {"ssm_update", ssm_sites, {{{kQuickStates}, {kFullStates}}}, nullptr},
+      {"gdn_update", gdn_sites, {{{kQuickStates}, {kFullStates}}}, nullptr},
   };
   return grids;
 }
@@ -145,7 +147,8 @@ void cross(const std::vector<Values>& axes, Key& key, std::vector<Key>& out) {
   }
 }
 
-std::vector<Key> grid_keys(const KernelEntry& entry, const OpGrid& grid, const GridOptions& options) {
+std::vector<Key> grid_keys(const KernelEntry& entry, const OpGrid& grid,
+                           const GridOptions& options) {
   Sites sites;
   for (const ProfiledModel& model : options.models) grid.sites(entry, model, sites);
   std::vector<Key> keys, kept;
@@ -242,7 +245,9 @@ std::vector<Point> make_grid(const std::vector<KernelEntry>& entries, const Grid
       const std::vector<Key> keys = grid_keys(entry, grid, options);
       for (const Key& key : keys) points.push_back({&entry, {key, {}}, false});
       std::uint64_t seed = combine64(options.seed, hash_name(entry.op + entry.impl));
-      for (const auto& [name, value] : entry.variant) seed = combine64(seed, hash_name(name + value));
+      for (const auto& [name, value] : entry.variant) {
+        seed = combine64(seed, hash_name(name + value));
+      }
       add_probes(entry, grid, options, keys, seed, points);
     }
   }

@@ -8,8 +8,8 @@
 
 namespace headway::kernels {
 
-// When a point has been sampled enough: at least `min_samples`, then as soon as the 95 % interval of
-// the median lies within `target` of it on either side, or at a cap.
+// When a point has been sampled enough: at least `min_samples`, then as soon as the 95 % interval
+// of the median lies within `target` of it on either side, or at a cap.
 struct StoppingRule {
   int min_samples = 7;
   int max_samples = 201;
@@ -23,8 +23,8 @@ struct Visit {
   std::vector<double> us;
   std::vector<double> clock_mhz;  // of the samples that knew it
   int rejected = 0;               // samples during which something else ran
-  // Every sample was rejected: `us` holds the CPU time of each instead, which leaves the waiting out
-  // but not what the others did to the caches.
+  // Every sample was rejected: `us` holds the CPU time of each instead, which leaves the waiting
+  // out but not what the others did to the caches.
   bool contended = false;
 };
 

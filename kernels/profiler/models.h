@@ -15,9 +15,8 @@ struct ProfiledModel {
   std::string label;   // "llama-3.1-70b tp 4"
 };
 
-// "llama-3.1-8b", "llama-3.1-70b:tp4", a config.json or its folder, or one of the toys that the CPU
-// backend is for: "toy-12m", "toy-110m" (random weights; the engine of `headway validate` runs them).
-// InputError with the nearest name.
+// "llama-3.1-8b", "llama-3.1-70b:tp4", a config.json or its folder. InputError with the nearest
+// name.
 ProfiledModel profiled_model(const std::string& name);
 
 // What is profiled when no model is named: five shapes of models in use, or the two toys on a CPU.

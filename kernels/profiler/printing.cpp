@@ -97,7 +97,9 @@ std::string rows_csv(const ProfileOutcome& outcome) {
       "gflop_per_s\n";
   for (const MeasuredRow& row : outcome.rows) {
     std::string key;
-    for (const std::int64_t value : row.key) key += (key.empty() ? "" : " ") + std::to_string(value);
+    for (const std::int64_t value : row.key) {
+      key += (key.empty() ? "" : " ") + std::to_string(value);
+    }
     text += row.op + "," + row.impl + "," + text_of(row.variant, " ") + "," + key + "," +
             (row.ragged ? "ragged" : row.probe ? "probe" : "") + "," +
             printed("%.5g", row.time.us) + "," + printed("%.5g", row.time.low_us) + "," +

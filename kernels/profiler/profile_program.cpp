@@ -125,8 +125,8 @@ class ProfileProgram final : public Command {
     std::error_code ec;
     std::filesystem::create_directories(arguments_.output, ec);
     if (ec) {
-      throw InputError({arguments_.output, "", "a folder that cannot be made (" + ec.message() + ")",
-                        "a writable place"});
+      throw InputError({arguments_.output, "",
+                        "a folder that cannot be made (" + ec.message() + ")", "a writable place"});
     }
     const OutputFile probe(arguments_.output + "/profile.json");  // never committed
   }

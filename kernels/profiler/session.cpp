@@ -160,7 +160,9 @@ void Session::visit(std::size_t index, const StoppingRule& rule) {
     };
     if (slow(visit)) {  // once more; whichever ran at the higher clock counts
       Visit again = measure(*timer, now_s, rule, deadline_);
-      if (!again.us.empty() && (!slow(again) || median(again.clock_mhz) > median(visit.clock_mhz))) {
+      const bool faster =
+          !slow(again) || median(again.clock_mhz) > median(visit.clock_mhz);
+      if (!again.us.empty() && faster) {
         again.rejected += visit.rejected;
         visit = std::move(again);
       }

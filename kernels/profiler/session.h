@@ -55,11 +55,11 @@ struct SessionOptions {
   std::function<void(std::size_t, std::size_t, int, const Point&)> progress;
 };
 
-// Spends a time budget on a list of points. The first pass visits every point, in random order, with
-// the fewest samples when time is short; each later pass, in a new random order, the points whose
-// intervals are widest, as many as the time left allows. It never ends late by more than one sample
-// and one preparation, and a first pass that does not end leaves points without visits: complete()
-// is false and the profile says so.
+// Spends a time budget on a list of points. The first pass visits every point, in random order,
+// with the fewest samples when time is short; each later pass, in a new random order, the points
+// whose intervals are widest, as many as the time left allows. It never ends late by more than one
+// sample and one preparation, and a first pass that does not end leaves points without visits:
+// complete() is false and the profile says so.
 class Session {
  public:
   // `sentinel`: the call repeated throughout; a null entry = only the copy.

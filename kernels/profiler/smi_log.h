@@ -7,8 +7,8 @@
 
 namespace headway::kernels {
 
-// Power, temperature and clocks once a second by nvidia-smi, where there is one; reads only. It runs
-// beside the measurements and ends with this object.
+// Power, temperature and clocks once a second by nvidia-smi, where there is one; reads only. It
+// runs beside the measurements and ends with this object.
 class SmiLog {
  public:
   explicit SmiLog(const std::string& program = "nvidia-smi");

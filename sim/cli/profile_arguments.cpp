@@ -15,8 +15,8 @@ std::string number(double value) {
 void ProfileArguments::declare(Arguments& arguments) {
   arguments.text("--device", "cuda|cpu", device, "What to time on");
   arguments.list("--model", "M", models,
-                 "Cover the widths of this model (a catalogue name, NAME:tp4, or a config.json); may "
-                 "be given many times");
+                 "Cover the widths of this model (a catalogue name, NAME:tp4, or a config.json); "
+                 "may be given many times");
   arguments.text("--grid", "quick|full", grid, "How many points (default quick)");
   arguments.text("--kernel", "OP", kernel, "Only this operator or kernel");
   arguments.real("--budget-s", "S", budget_s,

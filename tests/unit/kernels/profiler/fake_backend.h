@@ -67,7 +67,8 @@ class FakeBackend final : public Backend {
     Timer(FakeBackend& fake, double us) : fake_(fake), us_(us) {}
     Sample sample() override {
       ++fake_.samples;
-      const double us = us_ * std::exp(us_ < fake_.noisy_from_us ? 0 : fake_.noise_.normal(0, fake_.sigma));
+      const double sigma = us_ < fake_.noisy_from_us ? 0 : fake_.sigma;
+      const double us = us_ * std::exp(fake_.noise_.normal(0, sigma));
       const double busy = fake_.busy(fake_.now_);
       const double mhz = fake_.clock_mhz(fake_.now_);
       fake_.now_ += std::max(fake_.sample_s, us * 1e-6);
