@@ -1,7 +1,9 @@
 #include "kernels/profiler/closure.h"
 
+#include <algorithm>
 #include <optional>
 
+#include "kernels/profiler/grid.h"
 #include "kernels/profiler/statistics.h"
 #include "kernels/profiler/tables.h"
 
@@ -33,7 +35,8 @@ class Builder {
     start();
     const RankOperators& r = model_.rank;
     const std::int64_t tokens = load.tokens();
-    std::vector<int> order{part("embedding", {}, {r.hidden, tokens})};
+    std::vector<int> order;
+    if (has("embedding")) order.push_back(part("embedding", {}, {r.hidden, tokens}));
     const std::vector<int> layer = layer_parts(load);
     for (std::int32_t i = 0; i < r.layers; ++i) {
       order.insert(order.end(), layer.begin(), layer.end());
@@ -54,11 +57,16 @@ class Builder {
     return whole_ ? std::optional<Sequence>(std::move(sequence_)) : std::nullopt;
   }
 
+  bool has(const std::string& op) const {
+    return std::any_of(entries_.begin(), entries_.end(),
+                       [&](const KernelEntry& entry) { return entry.op == op; });
+  }
+
   // The index of a new part by the first entry that fits.
   int part(const std::string& op, const Variant& variant, Key key) {
     const Case call{std::move(key), {}};
     for (const KernelEntry& entry : entries_) {
-      bool fits = entry.op == op;
+      bool fits = entry.op == op && timed(entry);
       for (const auto& [name, value] : variant) {
         const auto it = entry.variant.find(name);
         fits = fits && it != entry.variant.end() && it->second == value;

@@ -10,7 +10,7 @@
 namespace headway::kernels {
 
 // A whole made of the table's own calls: one decoder layer at some batch and length, or a whole
-// step (embedding, all layers, final norm, LM head, greedy sampler).
+// step (embedding where there is an entry, all layers, final norm, LM head, greedy sampler).
 struct Whole {
   std::string what;
   Sequence sequence;

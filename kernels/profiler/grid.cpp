@@ -237,9 +237,15 @@ void add_probes(const KernelEntry& entry, const OpGrid& grid, const GridOptions&
 
 }  // namespace
 
+bool timed(const KernelEntry& entry) {
+  return std::none_of(entry.variant.begin(), entry.variant.end(),
+                      [](const auto& item) { return item.second == "fp16"; });
+}
+
 std::vector<Point> make_grid(const std::vector<KernelEntry>& entries, const GridOptions& options) {
   std::vector<Point> points;
   for (const KernelEntry& entry : entries) {
+    if (!timed(entry)) continue;
     for (const OpGrid& grid : op_grids()) {
       if (entry.op != grid.op) continue;
       const std::vector<Key> keys = grid_keys(entry, grid, options);

@@ -26,8 +26,13 @@ struct GridOptions {
 // counts), or those of well-known models for operators that no model of the catalogue has (MLA,
 // state spaces), times lists of lengths and batches; then the probes: random
 // calls off the grid, each between points of its site, and for decode attention ragged batches.
-// An entry gets only sites of its variant (head_dim). No point twice; the same for equal options.
+// An entry gets only sites of its variant (head_dim), and none at all for fp16, which runs as bf16
+// does. No point twice; the same for equal options.
 std::vector<Point> make_grid(const std::vector<KernelEntry>& entries, const GridOptions& options);
+
+// 16-bit floats run at one speed, and the simulator reads bf16 tables for both: fp16 variants are
+// checked, and not timed.
+bool timed(const KernelEntry& entry);
 
 // The entries of that op or that name; all for "". InputError with the nearest of both.
 std::vector<KernelEntry> only(const std::vector<KernelEntry>& entries, const std::string& name);
