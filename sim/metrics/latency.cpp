@@ -16,10 +16,6 @@ constexpr double kNsPerMs = 1e6;
 constexpr double kPsPerMs = 1e9;
 
 // Of the unit that a metric's sketch counts in.
-double per_ms(LatencyMetric metric) {
-  return metric == LatencyMetric::kTpot ? kPsPerMs : kNsPerMs;
-}
-
 void check_causality(const RequestRecord& r) {
   const auto detail = [&] {
     return "request " + std::to_string(r.id) + ": arrival " + std::to_string(r.arrival.ns()) +
@@ -44,32 +40,12 @@ void LatencyMetrics::on_arrival(std::uint64_t /*request*/, SimTime now) {
 }
 
 void LatencyMetrics::on_token_gaps(SimTime gap, std::int64_t count, SimTime /*now*/) {
-  if (count <= 0) return;
-  if (gap_sketch_) return gap_sketch_->add(gap.ns(), count);
-  if (!gaps_.empty() && gaps_.back().value == gap.ns()) {
-    gaps_.back().count += count;
-    return;
-  }
-  if (gaps_.size() >= compact_at_) {
-    sort_and_merge(gaps_);
-    if (gaps_.size() > most_gap_runs_) {
-      pour_gaps();
-      return gap_sketch_->add(gap.ns(), count);
-    }
-    compact_at_ = std::max(compact_at_, 2 * gaps_.size());
-  }
-  gaps_.push_back({gap.ns(), count});
+  if (count > 0) gap_ns_.add(gap.ns(), count);
 }
 
 void LatencyMetrics::on_decode_run(const DecodeRunRecord& run) {
-  std::size_t i = 1;
-  for (; i < run.ends.size() && !gap_sketch_; ++i) {
-    on_token_gaps(run.ends[i] - run.ends[i - 1], run.first.batch, run.ends[i]);
-  }
-  if (i == run.ends.size()) return;
-  gap_sketch_->add_all(run.ends.size() - i, run.first.batch, [&](std::size_t k) {
-    return (run.ends[i + k] - run.ends[i + k - 1]).ns();
-  });
+  gap_ns_.add_all(run.ends.size() - 1, run.first.batch,
+                  [&](std::size_t i) { return (run.ends[i + 1] - run.ends[i]).ns(); });
 }
 
 void LatencyMetrics::on_finish(const RequestRecord& r) {
@@ -78,14 +54,18 @@ void LatencyMetrics::on_finish(const RequestRecord& r) {
     return;
   }
   check_causality(r);
-  if (completed_++ == exact_requests_) pour_requests();
-  const std::optional<double> tpot_ms = tpot_ms_of(r);
-  if (sketches_) {
-    add_to_sketches(ttft_of(r).ns(), e2el_of(r).ns(), tpot_ms);
-  } else {
-    ttft_ns_.push_back(ttft_of(r).ns());
-    e2el_ns_.push_back(e2el_of(r).ns());
-    if (tpot_ms) tpot_ms_.push_back(*tpot_ms);
+  if (completed_++ == exact_requests_) {
+    pour_tpot();
+    gap_ns_.forget();
+  }
+  ttft_ns_.add(ttft_of(r).ns());
+  e2el_ns_.add(e2el_of(r).ns());
+  if (const std::optional<double> tpot_ms = tpot_ms_of(r)) {
+    if (tpot_ps_) {
+      tpot_ps_->add(std::llround(*tpot_ms * kPsPerMs));
+    } else {
+      tpot_ms_.push_back(*tpot_ms);
+    }
   }
   for (std::size_t i = 0; i < kLatencyParts; ++i) split_ns_[i] += r.split[i].ns();
   input_tokens_ += r.prompt_tokens;
@@ -95,39 +75,26 @@ void LatencyMetrics::on_finish(const RequestRecord& r) {
   last_finish_ = std::max(last_finish_, r.finish);
 }
 
-void LatencyMetrics::add_to_sketches(std::int64_t ttft_ns, std::int64_t e2el_ns,
-                                     std::optional<double> tpot_ms) {
-  sketches_->ttft_ns.add(ttft_ns);
-  sketches_->e2el_ns.add(e2el_ns);
-  if (tpot_ms) sketches_->tpot_ps.add(std::llround(*tpot_ms * kPsPerMs));
-}
-
-void LatencyMetrics::pour_requests() {
-  sketches_.emplace();
-  for (std::size_t i = 0; i < ttft_ns_.size(); ++i) {
-    add_to_sketches(ttft_ns_[i], e2el_ns_[i], std::nullopt);
-  }
-  for (const double ms : tpot_ms_) sketches_->tpot_ps.add(std::llround(ms * kPsPerMs));
-  ttft_ns_ = {};
-  e2el_ns_ = {};
+void LatencyMetrics::pour_tpot() {
+  tpot_ps_.emplace();
+  for (const double ms : tpot_ms_) tpot_ps_->add(std::llround(ms * kPsPerMs));
   tpot_ms_ = {};
-  if (!gap_sketch_) pour_gaps();
 }
 
-void LatencyMetrics::pour_gaps() {
-  gap_sketch_.emplace();
-  for (const ValueRun& run : gaps_) gap_sketch_->add(run.value, run.count);
-  gaps_ = {};
+const ValueSample* LatencyMetrics::sample_of(LatencyMetric metric) const {
+  switch (metric) {
+    case LatencyMetric::kTtft: return &ttft_ns_;
+    case LatencyMetric::kE2el: return &e2el_ns_;
+    case LatencyMetric::kItl: return &gap_ns_;
+    case LatencyMetric::kTpot: break;
+  }
+  return nullptr;
 }
 
-const ValueSketch* LatencyMetrics::sketch_of(LatencyMetric metric) const {
-  if (metric == LatencyMetric::kItl) return gap_sketch_ ? &*gap_sketch_ : nullptr;
-  if (!sketches_) return nullptr;
-  if (metric == LatencyMetric::kTpot) return &sketches_->tpot_ps;
-  return metric == LatencyMetric::kTtft ? &sketches_->ttft_ns : &sketches_->e2el_ns;
+bool LatencyMetrics::exact(LatencyMetric metric) const {
+  const ValueSample* sample = sample_of(metric);
+  return sample == nullptr ? !tpot_ps_.has_value() : sample->exact();
 }
-
-bool LatencyMetrics::exact(LatencyMetric metric) const { return sketch_of(metric) == nullptr; }
 
 double LatencyMetrics::mean_held_ms() const {
   if (completed() == 0) return 0;
@@ -143,19 +110,6 @@ std::array<double, kLatencyParts> LatencyMetrics::mean_split_ms() const {
   return mean;
 }
 
-std::vector<ValueRun> LatencyMetrics::sorted_runs(LatencyMetric metric) const {
-  std::vector<ValueRun> runs;
-  if (metric == LatencyMetric::kItl) {
-    runs = gaps_;
-  } else {
-    const std::deque<std::int64_t>& values = metric == LatencyMetric::kTtft ? ttft_ns_ : e2el_ns_;
-    runs.reserve(values.size());
-    for (std::int64_t value : values) runs.push_back({value, 1});
-  }
-  sort_and_merge(runs);
-  return runs;
-}
-
 std::vector<double> LatencyMetrics::sorted_tpot() const {
   std::vector<double> sorted(tpot_ms_.begin(), tpot_ms_.end());
   std::sort(sorted.begin(), sorted.end());
@@ -163,11 +117,9 @@ std::vector<double> LatencyMetrics::sorted_tpot() const {
 }
 
 Distribution LatencyMetrics::distribution_ms(LatencyMetric metric) const {
-  if (const ValueSketch* sketch = sketch_of(metric)) return sketch->distribution(per_ms(metric));
-  if (metric == LatencyMetric::kTpot) {
-    return distribution_of(std::vector<double>(tpot_ms_.begin(), tpot_ms_.end()));
-  }
-  return distribution_of(sorted_runs(metric), kNsPerMs);
+  if (const ValueSample* sample = sample_of(metric)) return sample->distribution(kNsPerMs);
+  if (tpot_ps_) return tpot_ps_->distribution(kPsPerMs);
+  return distribution_of(std::vector<double>(tpot_ms_.begin(), tpot_ms_.end()));
 }
 
 double LatencyMetrics::percentile_ms(LatencyMetric metric, double q) const {
@@ -190,17 +142,16 @@ std::vector<std::pair<double, double>> LatencyMetrics::cdf_ms(LatencyMetric metr
 std::vector<double> LatencyMetrics::percentiles_ms(LatencyMetric metric,
                                                    std::span<const double> qs) const {
   std::vector<double> values;
-  if (const ValueSketch* sketch = sketch_of(metric)) {
-    if (sketch->count() == 0) return {};
-    for (double q : qs) values.push_back(sketch->percentile(q) / per_ms(metric));
-  } else if (metric == LatencyMetric::kTpot) {
+  if (const ValueSample* sample = sample_of(metric)) {
+    if (sample->count() == 0) return {};
+    values = sample->percentiles(qs);
+    for (double& value : values) value /= kNsPerMs;
+  } else if (tpot_ps_) {
+    if (tpot_ps_->count() == 0) return {};
+    for (double q : qs) values.push_back(tpot_ps_->percentile(q) / kPsPerMs);
+  } else if (!tpot_ms_.empty()) {
     const std::vector<double> sorted = sorted_tpot();
-    if (sorted.empty()) return {};
     for (double q : qs) values.push_back(percentile(sorted, q));
-  } else {
-    const std::vector<ValueRun> runs = sorted_runs(metric);
-    if (runs.empty()) return {};
-    for (double q : qs) values.push_back(percentile(runs, q) / kNsPerMs);
   }
   return values;
 }

@@ -11,6 +11,7 @@
 
 #include "sim/metrics/observer.h"
 #include "sim/metrics/statistics.h"
+#include "sim/metrics/value_sample.h"
 #include "sim/metrics/value_sketch.h"
 
 namespace headway {
@@ -21,21 +22,23 @@ enum class LatencyMetric : std::uint8_t { kTtft, kTpot, kItl, kE2el };
 // client sent the request, after any concurrency limit let it go), TPOT per request of two or more
 // tokens, ITL pooled over all requests. Failed requests are counted, not measured.
 //
-// Exact up to `exact_requests` finished requests. With one more, all values so far are poured into
-// sketches (ValueSketch), and from then on percentiles are within 0.1 % (0.05 % and, for TPOT, half
-// a picosecond); mean and std stay exact, TPOT's as rounded to the picosecond. ITL goes over earlier
-// where its gaps take more than kMostGapRuns distinct values.
+// Exact up to `exact_requests` finished requests. From one more on, sketches answer for percentiles
+// (ValueSketch): within 0.1 % (0.05 % and, for TPOT, half a picosecond); mean and std stay exact, TPOT's
+// as rounded to the picosecond. ITL goes over earlier where it has more than `exact_gaps` gaps, those of
+// equal length that end at one instant counted once.
 //
-// Memory: 24 bytes a finished request and 16 bytes a distinct gap while exact (at most 240 MB and
-// 8 MB), then some 256 KiB a metric.
+// Memory while exact: 24 bytes a finished request and 8 to 24 a gap (at most 240 MB and 200 MB).
 class LatencyMetrics final : public Observer {
  public:
   static constexpr std::int64_t kExactRequests = 10'000'000;
-  static constexpr std::size_t kMostGapRuns = std::size_t{1} << 18;
+  static constexpr std::size_t kExactGaps = std::size_t{1} << 23;
 
   explicit LatencyMetrics(std::int64_t exact_requests = kExactRequests,
-                          std::size_t most_gap_runs = kMostGapRuns)
-      : exact_requests_(exact_requests), most_gap_runs_(most_gap_runs) {}
+                          std::size_t exact_gaps = kExactGaps)
+      : exact_requests_(exact_requests),
+        ttft_ns_(static_cast<std::size_t>(exact_requests)),
+        e2el_ns_(static_cast<std::size_t>(exact_requests)),
+        gap_ns_(exact_gaps) {}
 
   void on_arrival(std::uint64_t request, SimTime now) override;
   void on_token_gaps(SimTime gap, std::int64_t count, SimTime now) override;
@@ -63,26 +66,15 @@ class LatencyMetrics final : public Observer {
   std::vector<std::pair<double, double>> cdf_ms(LatencyMetric metric, int points) const;
 
  private:
-  struct Sketches {
-    ValueSketch ttft_ns, e2el_ns, tpot_ps;
-  };
-
-  void pour_requests();
-  void pour_gaps();
-  void add_to_sketches(std::int64_t ttft_ns, std::int64_t e2el_ns, std::optional<double> tpot_ms);
-  const ValueSketch* sketch_of(LatencyMetric metric) const;  // null while exact
-  std::vector<ValueRun> sorted_runs(LatencyMetric metric) const;
+  void pour_tpot();
+  const ValueSample* sample_of(LatencyMetric metric) const;  // null: TPOT's list
   std::vector<double> sorted_tpot() const;
   std::vector<double> percentiles_ms(LatencyMetric metric, std::span<const double> qs) const;
 
   std::int64_t exact_requests_;
-  std::size_t most_gap_runs_;
-  std::deque<std::int64_t> ttft_ns_, e2el_ns_;  // deques: growing copies nothing
-  std::deque<double> tpot_ms_;
-  std::vector<ValueRun> gaps_;
-  std::size_t compact_at_ = std::size_t{1} << 16;  // runs; doubles with what is left distinct
-  std::optional<Sketches> sketches_;
-  std::optional<ValueSketch> gap_sketch_;
+  ValueSample ttft_ns_, e2el_ns_, gap_ns_;
+  std::deque<double> tpot_ms_;  // a deque: growing copies nothing
+  std::optional<ValueSketch> tpot_ps_;
   std::array<std::int64_t, kLatencyParts> split_ns_{};
   std::int64_t arrived_ = 0, completed_ = 0, failed_ = 0;
   std::int64_t input_tokens_ = 0, output_tokens_ = 0, cached_tokens_ = 0;

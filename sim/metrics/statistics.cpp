@@ -12,23 +12,6 @@ namespace {
 
 __extension__ typedef __int128 Wide;
 
-// numpy's own two-sided form, so that the last digit agrees with it too.
-double interpolate(double low, double high, double t) {
-  return t >= 0.5 ? high - (high - low) * (1 - t) : low + (high - low) * t;
-}
-
-struct Rank {
-  std::int64_t index;
-  double fraction;
-};
-
-Rank rank_of(std::int64_t count, double q) {
-  SIM_CHECK(count > 0 && q >= 0 && q <= 100, "a percentile of nothing, or outside 0..100");
-  const double position = q / 100.0 * static_cast<double>(count - 1);
-  const double whole = std::floor(position);
-  return {static_cast<std::int64_t>(whole), position - whole};
-}
-
 std::int64_t count_of(std::span<const ValueRun> runs) {
   std::int64_t count = 0;
   for (const ValueRun& run : runs) count += run.count;
@@ -56,6 +39,17 @@ void fill_percentiles(Distribution& d, const Percentile& at) {
 }
 
 }  // namespace
+
+double interpolate(double low, double high, double t) {
+  return t >= 0.5 ? high - (high - low) * (1 - t) : low + (high - low) * t;
+}
+
+Rank rank_of(std::int64_t count, double q) {
+  SIM_CHECK(count > 0 && q >= 0 && q <= 100, "a percentile of nothing, or outside 0..100");
+  const double position = q / 100.0 * static_cast<double>(count - 1);
+  const double whole = std::floor(position);
+  return {static_cast<std::int64_t>(whole), position - whole};
+}
 
 double percentile(std::span<const double> sorted, double q) {
   const Rank rank = rank_of(static_cast<std::int64_t>(sorted.size()), q);

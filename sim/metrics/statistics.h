@@ -25,6 +25,16 @@ struct Distribution {
 double percentile(std::span<const double> sorted, double q);
 double percentile(std::span<const ValueRun> sorted, double q);
 
+// Where the q-th percentile of `count` values lies: that fraction of the way from the order statistic
+// of that rank (0 = the least) to the next. REQUIRES: count > 0, 0 <= q <= 100.
+struct Rank {
+  std::int64_t index;
+  double fraction;
+};
+Rank rank_of(std::int64_t count, double q);
+// In numpy's own two-sided form, so that the last digit agrees with it too.
+double interpolate(double low, double high, double t);
+
 // Sorts by value and joins runs of one value.
 void sort_and_merge(std::vector<ValueRun>& runs);
 

@@ -1,7 +1,6 @@
 #include "sim/metrics/value_sketch.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 
 #include "sim/core/errors.h"
@@ -9,16 +8,9 @@
 namespace headway {
 namespace {
 
-constexpr int kDigits = 10;  // binary digits of a value that its bucket keeps below the first
-constexpr std::int64_t kPerOctave = std::int64_t{1} << kDigits;
+constexpr std::int64_t kPerOctave = ValueSketch::kPerOctave;
 
 // Buckets 0..2047 are the values 0..2047; then 1024 an octave, shift by shift.
-std::size_t bucket_of(std::int64_t value) {
-  const auto bits = static_cast<std::uint64_t>(value);
-  const int shift = std::max(0, static_cast<int>(std::bit_width(bits)) - 1 - kDigits);
-  return static_cast<std::size_t>(shift * kPerOctave + static_cast<std::int64_t>(bits >> shift));
-}
-
 // The middle of what falls into a bucket.
 double middle_of(std::size_t bucket) {
   const auto index = static_cast<std::int64_t>(bucket);
@@ -69,13 +61,16 @@ void ValueSketch::merge(const ValueSketch& other) {
   squares_ += other.squares_;
 }
 
+ValueSketch::Place ValueSketch::locate(std::int64_t rank) const {
+  Place place;
+  while (place.below + counts_[place.bucket] <= rank) place.below += counts_[place.bucket++];
+  return place;
+}
+
 double ValueSketch::order_statistic(std::int64_t rank) const {
   if (rank == 0) return static_cast<double>(min_);
   if (rank == count_ - 1) return static_cast<double>(max_);
-  std::int64_t below = 0;
-  std::size_t bucket = 0;
-  while ((below += counts_[bucket]) <= rank) ++bucket;
-  return std::clamp(middle_of(bucket), static_cast<double>(min_), static_cast<double>(max_));
+  return std::clamp(middle_of(locate(rank).bucket), static_cast<double>(min_), static_cast<double>(max_));
 }
 
 double ValueSketch::percentile(double q) const {

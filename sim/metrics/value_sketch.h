@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -21,6 +23,8 @@ namespace headway {
 class ValueSketch {
  public:
   static constexpr double kRelativeError = 1.0 / 2048;  // of a percentile
+  static constexpr int kDigits = 10;  // binary digits of a value that its bucket keeps below the first
+  static constexpr std::int64_t kPerOctave = std::int64_t{1} << kDigits;
 
   // REQUIRES: value >= 0, count >= 0; the squares about the mean, summed, below 2^127.
   void add(std::int64_t value, std::int64_t count = 1);
@@ -30,6 +34,20 @@ class ValueSketch {
   void merge(const ValueSketch& other);
 
   std::int64_t count() const { return count_; }
+  // Which bucket holds a value; the number of buckets used.
+  static std::size_t bucket_of(std::int64_t value) {
+    const auto bits = static_cast<std::uint64_t>(value);
+    const int shift = std::max(0, static_cast<int>(std::bit_width(bits)) - 1 - kDigits);
+    return static_cast<std::size_t>(shift * kPerOctave + static_cast<std::int64_t>(bits >> shift));
+  }
+  std::size_t buckets() const { return counts_.size(); }
+  // The bucket in which the value of that rank lies (0 = the least), and how many lie below it.
+  // REQUIRES: 0 <= rank < count().
+  struct Place {
+    std::size_t bucket = 0;
+    std::int64_t below = 0;
+  };
+  Place locate(std::int64_t rank) const;
   // REQUIRES: not empty, 0 <= q <= 100. Linear between order statistics, as percentile().
   double percentile(double q) const;
   // In units of 1/`unit`, as distribution_of() for runs. All zero when empty.
