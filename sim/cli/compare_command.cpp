@@ -1,3 +1,4 @@
+#include <deque>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <span>
@@ -101,7 +102,7 @@ class CompareCommand final : public Command {
       rows.push_back({variants[i].label,
                       {run.summary},
                       explain(variants[i], scenarios[i]) + explain_run(run.summary)});
-      if (!svg_path_.empty()) curves_.push_back(latencies);
+      if (!svg_path_.empty()) curves_.push_back(std::move(latencies));
       if (file != nullptr) results.push_back(result_json(run.summary, run.info));
     }
     const std::string title = scenarios.front().name;
@@ -155,7 +156,7 @@ class CompareCommand final : public Command {
   ScenarioArguments scenario_;
   std::vector<std::string> vary_;
   std::string result_path_, svg_path_;
-  std::vector<LatencyMetrics> curves_;  // by variant, when a picture is wanted
+  std::deque<LatencyMetrics> curves_;  // by variant, when a picture is wanted
   bool markdown_ = false, json_ = false;
 };
 

@@ -172,7 +172,8 @@ void SecondPeaks::on_decode_run(const DecodeRunRecord& run) {
     const std::int64_t second = second_of(run.ends[i]);
     const SimTime next = origin_ + SimTime::from_ns((second + 1) * kNsPerSecond);
     const std::size_t first = i;
-    while (i < run.ends.size() && run.ends[i] < next) ++i;
+    const auto later = std::lower_bound(run.ends.begin() + static_cast<std::ptrdiff_t>(i), run.ends.end(), next);
+    i = static_cast<std::size_t>(later - run.ends.begin());
     add_tokens(run.first.batch * static_cast<std::int64_t>(i - first), second);
   }
 }

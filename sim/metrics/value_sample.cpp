@@ -51,8 +51,16 @@ class Refinement {
 
 void ValueSample::forget() {
   exact_ = false;
-  values_ = {};
+  chunks_.clear();
   stretches_ = {};
+  next_ = nullptr;
+  room_ = 0;
+}
+
+void ValueSample::add_chunk() {
+  chunks_.push_back(std::make_unique_for_overwrite<std::int64_t[]>(kChunk));
+  next_ = chunks_.back().get();
+  room_ = kChunk;
 }
 
 std::vector<double> ValueSample::percentiles(std::span<const double> qs) const {
@@ -73,7 +81,7 @@ std::vector<double> ValueSample::percentiles(std::span<const double> qs) const {
   std::size_t i = 0;
   for (const Stretch& stretch : stretches_) {
     for (const std::size_t end = i + stretch.values; i < end; ++i) {
-      refinement.look_at(values_[i], stretch.count);
+      refinement.look_at(chunks_[i / kChunk][i % kChunk], stretch.count);
     }
   }
   const std::vector<std::int64_t> values = refinement.values_at(ranks);

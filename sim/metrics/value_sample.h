@@ -1,7 +1,9 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -25,8 +27,10 @@ class ValueSample {
     sketch_.add(value, count);
     if (!exact_) return;
     stretch(1, count);
-    values_.push_back(value);
-    if (values_.size() > most_kept_) forget();
+    if (room_ == 0) add_chunk();
+    *next_++ = value;
+    --room_;
+    if (++kept_ > most_kept_) forget();
   }
   // add(value_of(i), count) for every i < n.
   template <typename ValueOf>
@@ -35,10 +39,16 @@ class ValueSample {
     sketch_.add_all(n, count, value_of);
     if (!exact_) return;
     stretch(n, count);
-    const std::size_t had = values_.size();
-    values_.resize(had + n);
-    for (std::size_t i = 0; i < n; ++i) values_[had + i] = value_of(i);
-    if (values_.size() > most_kept_) forget();
+    for (std::size_t i = 0; i < n;) {
+      if (room_ == 0) add_chunk();
+      const std::size_t here = std::min(n - i, room_);
+      for (std::size_t k = 0; k < here; ++k) next_[k] = value_of(i + k);
+      next_ += here;
+      room_ -= here;
+      i += here;
+    }
+    kept_ += n;
+    if (kept_ > most_kept_) forget();
   }
   // From now on the sketch answers.
   void forget();
@@ -51,10 +61,12 @@ class ValueSample {
   Distribution distribution(double unit) const;
 
  private:
-  struct Stretch {  // of values_, each of which occurred so many times
+  static constexpr std::size_t kChunk = 4096;
+  struct Stretch {  // of the values kept, each of which occurred so many times
     std::size_t values;
     std::int64_t count;
   };
+  void add_chunk();
   void stretch(std::size_t values, std::int64_t count) {
     if (stretches_.empty() || stretches_.back().count != count) stretches_.push_back({0, count});
     stretches_.back().values += values;
@@ -63,7 +75,9 @@ class ValueSample {
   std::size_t most_kept_;
   bool exact_ = true;
   ValueSketch sketch_;
-  std::vector<std::int64_t> values_;
+  std::vector<std::unique_ptr<std::int64_t[]>> chunks_;  // growing copies nothing
+  std::int64_t* next_ = nullptr;                         // place in the last chunk, and how many are left
+  std::size_t room_ = 0, kept_ = 0;
   std::vector<Stretch> stretches_;
 };
 

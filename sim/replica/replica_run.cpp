@@ -31,9 +31,8 @@ void DecodeRun::lay_out(const CostModel& model, SimTime host, std::int64_t in_fl
   model.price_run(first, all, cost);
   ends.resize(static_cast<std::size_t>(all));
   SimTime end = ends[static_cast<std::size_t>(in_flight - 1)];
-  const SimTime* gpu = cost.gpu.data();
   for (auto i = static_cast<std::size_t>(in_flight); i < ends.size(); ++i) {
-    end += gpu[i] + host;
+    end += SimTime::from_ns(cost.gpu_ns[i]) + host;
     ends[i] = end;
   }
   // The promise counts from the newest step in flight, the run from the oldest.
