@@ -1,3 +1,4 @@
+#include <atomic>
 #include <deque>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -9,6 +10,7 @@
 #include "sim/cli/outputs.h"
 #include "sim/cli/scenario_arguments.h"
 #include "sim/cli/variants.h"
+#include "sim/core/parallel.h"
 #include "sim/core/errors.h"
 #include "sim/core/output_file.h"
 #include "sim/metrics/latency.h"
@@ -82,28 +84,25 @@ class CompareCommand final : public Command {
   }
 
  private:
-  // Runs them one after the other; the table as text, and into `file` (may be null) with the rest.
+  // The table as text, and into `file` (may be null) with the rest.
   std::string simulate_all(const std::vector<Variant>& variants,
                            const std::vector<Scenario>& scenarios, OutputFile* file) {
+    std::vector<Execution> runs(variants.size());
+    if (!svg_path_.empty()) curves_.resize(variants.size());
+    const RunOptions options = scenario_.run_options();
+    if (options.threads > 1 && variants.size() > 1) {
+      run_together(variants, scenarios, runs, options);
+    } else {
+      run_in_turn(variants, scenarios, runs, options);
+    }
     std::vector<CompareRow> rows;
     nlohmann::ordered_json results = nlohmann::ordered_json::array();
     for (std::size_t i = 0; i < variants.size(); ++i) {
-      const bool progress = wants_progress(scenario_.quiet());
-      if (progress) {
-        print_err("\r\x1b[K" + std::to_string(i + 1) + "/" + std::to_string(variants.size()) + " " +
-                  variants[i].label + "\n");
-      }
-      LatencyMetrics latencies;
-      Observer* const extra[] = {&latencies};
-      const Execution run =
-          execute(scenarios[i], std::span<Observer* const>(extra, svg_path_.empty() ? 0 : 1),
-                  progress, scenario_.run_options());
-      if (!scenario_.quiet()) print_err(labelled(notes_text(run), variants[i].label));
+      if (!scenario_.quiet()) print_err(labelled(notes_text(runs[i]), variants[i].label));
       rows.push_back({variants[i].label,
-                      {run.summary},
-                      explain(variants[i], scenarios[i]) + explain_run(run.summary)});
-      if (!svg_path_.empty()) curves_.push_back(std::move(latencies));
-      if (file != nullptr) results.push_back(result_json(run.summary, run.info));
+                      {runs[i].summary},
+                      explain(variants[i], scenarios[i]) + explain_run(runs[i].summary)});
+      if (file != nullptr) results.push_back(result_json(runs[i].summary, runs[i].info));
     }
     const std::string title = scenarios.front().name;
     if (file != nullptr) {
@@ -112,6 +111,39 @@ class CompareCommand final : public Command {
       file->write(all.dump(2) + "\n");
     }
     return table(rows, title);
+  }
+
+  Execution run_one(std::size_t i, const Scenario& scenario, bool progress,
+                    const RunOptions& options) {
+    std::vector<Observer*> extra;
+    if (!svg_path_.empty()) extra.push_back(&curves_[i]);
+    return execute(scenario, extra, progress, options);
+  }
+
+  void run_in_turn(const std::vector<Variant>& variants, const std::vector<Scenario>& scenarios,
+                   std::vector<Execution>& runs, const RunOptions& options) {
+    const bool progress = wants_progress(scenario_.quiet());
+    for (std::size_t i = 0; i < variants.size(); ++i) {
+      if (progress) {
+        print_err("\r\x1b[K" + std::to_string(i + 1) + "/" + std::to_string(variants.size()) + " " +
+                  variants[i].label + "\n");
+      }
+      runs[i] = run_one(i, scenarios[i], progress, options);
+    }
+  }
+
+  // Each run on one thread, as many at once as there are threads.
+  void run_together(const std::vector<Variant>& variants, const std::vector<Scenario>& scenarios,
+                    std::vector<Execution>& runs, RunOptions options) {
+    const int threads = std::exchange(options.threads, 1);
+    const bool progress = wants_progress(scenario_.quiet());
+    std::atomic<std::size_t> done = 0;
+    parallel_for(variants.size(), threads, [&](std::size_t i) {
+      runs[i] = run_one(i, scenarios[i], false, options);
+      if (!progress) return;
+      print_err(std::to_string(++done) + "/" + std::to_string(variants.size()) + " " +
+                variants[i].label + "\n");
+    });
   }
 
   std::string table(const std::vector<CompareRow>& rows, const std::string& title) const {
