@@ -259,32 +259,45 @@ void Replica::time_step(ReplicaStep& step, SimTime now) {
 
 void Replica::end_step(SimTime now) {
   SIM_CHECK(!in_flight_.empty(), "a step ends that was not begun");
-  if (run_.active && finish_run(now)) return;
-  std::unique_ptr<ReplicaStep> step = std::move(in_flight_.front());
-  in_flight_.pop_front();
+  if (run_.active) return end_step_of_run(now);
+  std::unique_ptr<ReplicaStep> step = take_ended();
   SIM_CHECK(step->end == now, "steps end in order and on time");
   ++steps_;
   note_end(now);
   advance_ledger(*step, now);
-  update_.clear();
-  verify_drafts(*step);
-  scheduler_->complete(step->plan, result_, update_);
-  sharing_.forks += update_.dropped_beams;
-  sharing_.drops += update_.dropped_beams;
+  complete(*step);
   propose_drafts(*step);
   if (step->record.prefill_tokens > 0) credit_prefill(*step, now);
   emit_tokens(update_, now);
   const StepRecord& record = complete_record(*step, config_.id, steps_ - 1);
   for (Observer* o : step_observers_) o->on_step(record);
   last_step_end_ = now;
+  depart_finished(now);
+  step->plan.clear();
+  spare_steps_.push_back(std::move(step));
+}
+
+std::unique_ptr<ReplicaStep> Replica::take_ended() {
+  std::unique_ptr<ReplicaStep> step = std::move(in_flight_.front());
+  in_flight_.pop_front();
+  return step;
+}
+
+void Replica::complete(const ReplicaStep& step) {
+  update_.clear();
+  verify_drafts(step);
+  scheduler_->complete(step.plan, result_, update_);
+  sharing_.forks += update_.dropped_beams;
+  sharing_.drops += update_.dropped_beams;
+}
+
+void Replica::depart_finished(SimTime now) {
   for (Sequence* sequence : update_.finished) {
     ActiveSequence& a = active(*sequence);
     note_scattered(a);
     depart(a, now, false, reason_text(sequence->finish_reason));
   }
   may_plan_ = true;
-  step->plan.clear();
-  spare_steps_.push_back(std::move(step));
   check_conservation();
 }
 

@@ -99,6 +99,9 @@ class Replica {
   void credit_prefill(const ReplicaStep& step, SimTime now);
   void verify_drafts(const ReplicaStep& step);
   void propose_drafts(const ReplicaStep& step);
+  std::unique_ptr<ReplicaStep> take_ended();
+  void complete(const ReplicaStep& step);
+  void depart_finished(SimTime now);
   void note_gathered(const StepPlan& plan);
   void note_scattered(ActiveSequence& a);
   void emit_tokens(const StepUpdate& update, SimTime now);
@@ -114,8 +117,9 @@ class Replica {
   bool steps_alike() const;
   void begin_run();
   void begin_run(std::int64_t horizon);
-  bool finish_run(SimTime now);
-  void settle_run(std::int64_t steps);
+  void end_step_of_run(SimTime now);
+  void end_run(std::int64_t steps);
+  void settle_run(std::int64_t ended, std::int64_t repeated);
   void emit_run(const StepPlan& plan, SimTime longest, SimTime first_end, SimTime last_end);
   void move_in_flight(std::int64_t steps);
 

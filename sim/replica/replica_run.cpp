@@ -98,27 +98,40 @@ void Replica::catch_up(SimTime now) {
   const std::int64_t ended = std::lower_bound(run_.ends.begin(), run_.ends.end(), now) -
                              run_.ends.begin();
   SIM_CHECK(ended <= run_.steps, "a run of steps is caught up with after its end");
-  const bool ends_now = run_.ends[static_cast<std::size_t>(ended)] == now;
-  settle_run(ended);
-  if (ends_now) end_step(now);
-}
-
-// True when it goes on: the step that ends now was the last of the part that was laid out.
-bool Replica::finish_run(SimTime now) {
-  if (run_.goes_on && run_.ends[static_cast<std::size_t>(run_.steps - 1)] == now) {
-    settle_run(run_.steps);
-    begin_run(std::min(2 * run_.horizon, kLongestHorizon));
-    return true;
+  if (run_.ends[static_cast<std::size_t>(ended)] == now) {
+    end_run(ended);
+  } else {
+    settle_run(ended, ended);
   }
-  settle_run(run_.steps);
-  return false;
 }
 
-// The first `steps` steps of the run have ended: what each would have done, once for all of them.
-void Replica::settle_run(std::int64_t steps) {
+// A step of the run ends now, and nobody has looked at those before it.
+void Replica::end_step_of_run(SimTime now) {
+  if (run_.goes_on && run_.ends[static_cast<std::size_t>(run_.steps - 1)] == now) {
+    settle_run(run_.steps, run_.steps);
+    begin_run(std::min(2 * run_.horizon, kLongestHorizon));
+  } else {
+    end_run(run_.steps);
+  }
+}
+
+// The run is over with the step that stands behind `steps` others: it ends now, and is the first whose
+// end the scheduler does not know.
+void Replica::end_run(std::int64_t steps) {
+  settle_run(steps + 1, steps);
+  std::unique_ptr<ReplicaStep> step = take_ended();
+  complete(*step);
+  depart_finished(last_step_end_);
+  step->plan.clear();
+  spare_steps_.push_back(std::move(step));
+}
+
+// The first `ended` steps of the run have ended: what each would have done, once for all of them. After
+// `repeated` of them the scheduler made its plan again.
+void Replica::settle_run(std::int64_t ended, std::int64_t repeated) {
   run_.active = false;
-  if (steps == 0) return;
-  const auto n = static_cast<std::size_t>(steps);
+  if (ended == 0) return;
+  const auto n = static_cast<std::size_t>(ended);
   ReplicaStep& front = *in_flight_.front();
   DecodeRunRecord record;
   record.first = complete_record(front, config_.id, steps_);
@@ -141,17 +154,16 @@ void Replica::settle_run(std::int64_t steps) {
   advance_ledger(front, run_.ends[0]);
   longest_gap_.add(steps_ + n - 1, std::max(longest, run_.ends[0] - last_step_end_));
   emit_run(front.plan, longest, run_.ends[0], record.ends.back());
-  const SimTime host = front.host * (steps - 1);
+  const SimTime host = front.host * (ended - 1);
   ledger_.decode += record.ends.back() - run_.ends[0] - host;
   ledger_.host += host;
   ledger_at_ = record.ends.back();
   for (Observer* o : step_observers_) o->on_decode_run(record);
-  scheduler_->repeat(in_flight_.back()->plan, steps);
+  scheduler_->repeat(in_flight_.back()->plan, repeated);
   steps_ += n;
   skipped_ += n;
   last_step_end_ = record.ends.back();
-  move_in_flight(steps);
-  check_conservation();
+  move_in_flight(repeated);
 }
 
 // Every sequence has had a token at the end of each step; the first may have followed a longer gap.
@@ -176,6 +188,7 @@ void Replica::emit_run(const StepPlan& plan, SimTime longest, SimTime first_end,
 
 // The steps in flight are now those that stood `steps` further on in the run.
 void Replica::move_in_flight(std::int64_t steps) {
+  if (steps == 0) return;
   const KvUsage kv = in_flight_.front()->kv;
   const std::int64_t depth = std::ssize(in_flight_);
   for (std::int64_t m = 0; m < depth; ++m) {
