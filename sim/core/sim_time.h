@@ -39,7 +39,7 @@ class SimTime {
   static constexpr std::int64_t nearest(double x) {
     const auto whole = static_cast<std::int64_t>(x);
     const double rest = x - static_cast<double>(whole);
-    return whole + (rest >= 0.5 ? 1 : rest <= -0.5 ? -1 : 0);
+    return whole + static_cast<std::int64_t>(rest >= 0.5) - static_cast<std::int64_t>(rest <= -0.5);
   }
   std::int64_t ns_ = 0;
 };

@@ -20,25 +20,6 @@ void CostModel::price_run(const StepShape& first, std::int64_t steps, DecodeRunC
     shape.decode_kv_tokens += shape.decode_sequences;
     ++shape.decode_kv_max;
   }
-  out.set_gpu();
-}
-
-// SimTime::from_us() of each. Below two seconds a step's nanoseconds fit 32 bits, and the compiler does
-// several at a time.
-void DecodeRunCost::set_gpu() {
-  constexpr double kMostUs = 2e6;
-  gpu_ns.resize(gpu_us.size());
-  double most = 0;
-  for (const double us : gpu_us) most = std::max(most, us);
-  if (most < kMostUs) {
-    for (std::size_t i = 0; i < gpu_ns.size(); ++i) {
-      const double ns = gpu_us[i] * 1e3;
-      const auto whole = static_cast<std::int32_t>(ns);
-      gpu_ns[i] = whole + static_cast<std::int32_t>(ns - whole >= 0.5);
-    }
-    return;
-  }
-  for (std::size_t i = 0; i < gpu_ns.size(); ++i) gpu_ns[i] = SimTime::from_us(gpu_us[i]).ns();
 }
 
 std::string_view op_class_name(OpClass op) {

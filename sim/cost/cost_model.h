@@ -42,11 +42,9 @@ struct DecodeRunCost {
   StepCost fixed;                 // what all the steps have in common
   OpClass changing = OpClass::kDecodeAttention;  // the class of what they have not
   std::vector<double> gpu_us;     // of each step: the very number that price() gives
-  std::vector<std::int64_t> gpu_ns;  // the same as SimTime::from_us() has it
   std::vector<std::uint8_t> from; // Coverage of what it has beyond `fixed`
   std::vector<double> all_us;     // scratch
   std::vector<std::uint8_t> all_from;
-  void set_gpu();                 // from gpu_us
 
   StepCost at(std::size_t step) const {
     StepCost cost = fixed;

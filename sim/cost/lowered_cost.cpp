@@ -218,7 +218,7 @@ void LoweredCost::price_run(const StepShape& first, std::int64_t steps, DecodeRu
   const bool skewed = skew != 0 && longest > first.decode_kv_tokens;  // stays so: both grow alike
   const double fixed_us = skewed ? 0.0 : out.fixed.gpu_us;
   decode_run(batch, first.decode_kv_tokens, n, fixed_us, out.gpu_us.data(), out.from.data());
-  if (!skewed) return out.set_gpu();
+  if (!skewed) return;
   out.all_us.resize(n);
   out.all_from.resize(n);
   decode_run(batch, longest, n, 0.0, out.all_us.data(), out.all_from.data());
@@ -227,7 +227,6 @@ void LoweredCost::price_run(const StepShape& first, std::int64_t steps, DecodeRu
     out.gpu_us[i] = out.fixed.gpu_us + (mean_us + skew * (out.all_us[i] - mean_us));
     out.from[i] = std::max(out.from[i], out.all_from[i]);  // the weaker
   }
-  out.set_gpu();
 }
 
 std::string LoweredCost::describe() const { return pricer_->describe(); }

@@ -12,8 +12,9 @@ class Refinement {
  public:
   Refinement(const ValueSketch& sketch, const std::vector<std::int64_t>& ranks)
       : wanted_(sketch.buckets(), 0) {
+    ValueSketch::Place place;
     for (const std::int64_t rank : ranks) {
-      const ValueSketch::Place place = sketch.locate(rank);
+      place = sketch.locate(rank, place);
       wanted_[place.bucket] = 1;
       if (places_.empty() || places_.back().bucket != place.bucket) places_.push_back(place);
     }
@@ -98,8 +99,9 @@ std::vector<double> ValueSample::percentiles(std::span<const double> qs) const {
 }
 
 Distribution ValueSample::distribution(double unit) const {
-  Distribution d = sketch_.distribution(unit);  // count, mean, std, min and max are exact
-  if (!exact_ || count() == 0) return d;
+  if (!exact_) return sketch_.distribution(unit);
+  Distribution d = sketch_.moments(unit);
+  if (count() == 0) return d;
   const double qs[] = {50, 90, 95, 99};
   const std::vector<double> at = percentiles(qs);
   d.median = d.p50 = at[0] / unit;

@@ -25,29 +25,14 @@ double middle_of(std::size_t bucket) {
 
 void ValueSketch::add(std::int64_t value, std::int64_t count) {
   SIM_CHECK(value >= 0 && count >= 0, "a sketch of negative values");
-  const auto bits = static_cast<WideBits>(value);
-  add({.number = 1, .least = value, .most = value, .sum = value, .squares = bits * bits}, count);
+  add_all(1, count, [value](std::size_t) { return value; });
 }
 
-std::int64_t ValueSketch::bucket_end(std::int64_t value) {
-  SIM_CHECK(value >= 0, "a sketch of negative values");
-  const auto bits = static_cast<std::uint64_t>(value);
-  const int shift = std::max(0, static_cast<int>(std::bit_width(bits)) - 1 - kDigits);
-  return static_cast<std::int64_t>(((bits >> shift) + 1) << shift);
-}
-
-void ValueSketch::add(const Neighbours& values, std::int64_t count) {
-  if (count == 0) return;
-  const std::size_t bucket = bucket_of(values.most);
-  if (bucket >= counts_.size()) {
-    counts_.resize((bucket / kPerOctave + 1) * static_cast<std::size_t>(kPerOctave));
-  }
-  counts_[bucket] += values.number * count;
-  min_ = count_ == 0 ? values.least : std::min(min_, values.least);
-  max_ = std::max(max_, values.most);
-  count_ += values.number * count;
-  sum_ += values.sum * count;
-  squares_ += values.squares * static_cast<WideBits>(count);
+// Whole octaves at a time. A negative value, which add_all() refuses, would land far beyond.
+void ValueSketch::grow_to(std::size_t bucket) {
+  constexpr std::size_t kMost = 64 * static_cast<std::size_t>(kPerOctave);
+  SIM_CHECK(bucket < kMost, "a sketch of negative values");
+  counts_.resize((bucket / kPerOctave + 1) * static_cast<std::size_t>(kPerOctave));
 }
 
 void ValueSketch::merge(const ValueSketch& other) {
@@ -61,8 +46,10 @@ void ValueSketch::merge(const ValueSketch& other) {
   squares_ += other.squares_;
 }
 
-ValueSketch::Place ValueSketch::locate(std::int64_t rank) const {
-  Place place;
+ValueSketch::Place ValueSketch::locate(std::int64_t rank) const { return locate(rank, Place()); }
+
+ValueSketch::Place ValueSketch::locate(std::int64_t rank, Place from) const {
+  Place place = from;
   while (place.below + counts_[place.bucket] <= rank) place.below += counts_[place.bucket++];
   return place;
 }
@@ -83,7 +70,7 @@ double ValueSketch::percentile(double q) const {
   return low + (order_statistic(std::min(rank + 1, count_ - 1)) - low) * (position - whole);
 }
 
-Distribution ValueSketch::distribution(double unit) const {
+Distribution ValueSketch::moments(double unit) const {
   Distribution d;
   d.count = count_;
   if (count_ == 0) return d;
@@ -97,11 +84,17 @@ Distribution ValueSketch::distribution(double unit) const {
   d.mean = static_cast<double>(sum_) / n / unit;
   d.std = std::sqrt(std::max(0.0, static_cast<double>(about) / n - rest * rest)) / unit;
   d.min = static_cast<double>(min_) / unit;
+  d.max = static_cast<double>(max_) / unit;
+  return d;
+}
+
+Distribution ValueSketch::distribution(double unit) const {
+  Distribution d = moments(unit);
+  if (count_ == 0) return d;
   d.median = d.p50 = percentile(50) / unit;
   d.p90 = percentile(90) / unit;
   d.p95 = percentile(95) / unit;
   d.p99 = percentile(99) / unit;
-  d.max = static_cast<double>(max_) / unit;
   return d;
 }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "sim/core/errors.h"
 #include "sim/metrics/statistics.h"
 
 namespace headway {
@@ -28,7 +29,7 @@ class ValueSketch {
 
   // REQUIRES: value >= 0, count >= 0; the squares about the mean, summed, below 2^127.
   void add(std::int64_t value, std::int64_t count = 1);
-  // add(value_of(i), count) for every i < n; a few instructions a value where neighbours share a bucket.
+  // add(value_of(i), count) for every i < n.
   template <typename ValueOf>
   void add_all(std::size_t n, std::int64_t count, ValueOf value_of);
   void merge(const ValueSketch& other);
@@ -48,24 +49,19 @@ class ValueSketch {
     std::int64_t below = 0;
   };
   Place locate(std::int64_t rank) const;
+  Place locate(std::int64_t rank, Place from) const;  // goes on from the place of a lower rank
   // REQUIRES: not empty, 0 <= q <= 100. Linear between order statistics, as percentile().
   double percentile(double q) const;
   // In units of 1/`unit`, as distribution_of() for runs. All zero when empty.
   Distribution distribution(double unit) const;
+  // The same without percentiles: what is exact.
+  Distribution moments(double unit) const;
 
  private:
   __extension__ typedef __int128 Wide;
   __extension__ typedef unsigned __int128 WideBits;
 
-  // Values of one bucket, that many of them `count` times each.
-  struct Neighbours {
-    std::int64_t number = 0, least = 0, most = 0;
-    Wide sum = 0;
-    WideBits squares = 0;
-  };
-  // The values that share the bucket of `value` end before this one.
-  static std::int64_t bucket_end(std::int64_t value);
-  void add(const Neighbours& values, std::int64_t count);
+  void grow_to(std::size_t bucket);
   double order_statistic(std::int64_t rank) const;
 
   std::vector<std::int64_t> counts_;  // by bucket
@@ -76,21 +72,26 @@ class ValueSketch {
 
 template <typename ValueOf>
 void ValueSketch::add_all(std::size_t n, std::int64_t count, ValueOf value_of) {
-  for (std::size_t i = 0; i < n;) {
-    Neighbours together;
-    std::int64_t value = value_of(i);
-    together.least = together.most = value;
-    const std::int64_t end = bucket_end(value), begin = value;
-    // Those below the first one begin anew: runs of values grow as a rule.
-    for (; value >= begin && value < end; value = value_of(i)) {
-      ++together.number;
-      together.most = value > together.most ? value : together.most;
-      together.sum += value;
-      together.squares += static_cast<WideBits>(value) * static_cast<WideBits>(value);
-      if (++i == n) break;
-    }
-    add(together, count);
+  if (n == 0 || count == 0) return;
+  std::int64_t least = value_of(0), most = least;
+  Wide sum = 0;
+  WideBits squares = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    const std::int64_t value = value_of(i);
+    const std::size_t bucket = bucket_of(value);
+    if (bucket >= counts_.size()) grow_to(bucket);
+    counts_[bucket] += count;
+    least = std::min(least, value);
+    most = std::max(most, value);
+    sum += value;
+    squares += static_cast<WideBits>(value) * static_cast<WideBits>(value);
   }
+  SIM_CHECK(least >= 0, "a sketch of negative values");
+  min_ = count_ == 0 ? least : std::min(min_, least);
+  max_ = std::max(max_, most);
+  count_ += static_cast<std::int64_t>(n) * count;
+  sum_ += sum * count;
+  squares_ += squares * static_cast<WideBits>(count);
 }
 
 }  // namespace headway

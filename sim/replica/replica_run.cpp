@@ -12,7 +12,7 @@ namespace {
 // How far ahead a run is laid out at first: something cuts it off before long, as a rule. Twice as far
 // each time that nothing does.
 constexpr std::int64_t kFirstHorizon = 24;
-constexpr std::int64_t kLongestHorizon = 4096;
+constexpr std::int64_t kLongestHorizon = 512;
 
 bool same_sequences(const StepPlan& a, const StepPlan& b) {
   return a.decodes.sequences == b.decodes.sequences && a.gathered.empty() && b.gathered.empty() &&
@@ -32,7 +32,7 @@ void DecodeRun::lay_out(const CostModel& model, SimTime host, std::int64_t in_fl
   ends.resize(static_cast<std::size_t>(all));
   SimTime end = ends[static_cast<std::size_t>(in_flight - 1)];
   for (auto i = static_cast<std::size_t>(in_flight); i < ends.size(); ++i) {
-    end += SimTime::from_ns(cost.gpu_ns[i]) + host;
+    end += SimTime::from_us(cost.gpu_us[i]) + host;
     ends[i] = end;
   }
   // The promise counts from the newest step in flight, the run from the oldest.
