@@ -38,11 +38,10 @@ struct Int4Group128 {
     return {p.tile, 4 * p.reg + 16 * p.half};
   }
   template <class T>
-  static __device__ __forceinline__ void unpack(const Pack16<std::uint32_t>& first,
-                                                const Pack16<std::uint32_t>& second,
-                                                TileA<T> (&a)[8]) {
+  static __device__ __forceinline__ void unpack(const Pack16<std::uint32_t>& words,
+                                                TileA<T> (&a)[4]) {
 #pragma unroll
-    for (int s = 0; s < 8; ++s) unpack_word(s < 4 ? first.v[s % 4] : second.v[s % 4], a[s]);
+    for (int s = 0; s < 4; ++s) unpack_word(words.v[s], a[s]);
   }
 
  private:

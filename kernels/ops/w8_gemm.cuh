@@ -38,15 +38,12 @@ struct Int8Row {
     return {2 * p.tile + p.reg / 2, 16 * (p.reg % 2) + 8 * p.half};
   }
   template <class T>
-  static __device__ __forceinline__ void unpack(const Pack16<std::uint32_t>& first,
-                                                const Pack16<std::uint32_t>& second,
-                                                TileA<T> (&a)[4]) {
+  static __device__ __forceinline__ void unpack(const Pack16<std::uint32_t>& words,
+                                                TileA<T> (&a)[2]) {
 #pragma unroll
-    for (int s = 0; s < 4; ++s) {
-      const Pack16<std::uint32_t>& words = s < 2 ? first : second;
+    for (int s = 0; s < 2; ++s)
 #pragma unroll
-      for (int r = 0; r < 4; ++r) a[s].r[r] = pair<T>(words.v[s % 2 * 2 + r / 2], r % 2 * 2);
-    }
+      for (int r = 0; r < 4; ++r) a[s].r[r] = pair<T>(words.v[s * 2 + r / 2], r % 2 * 2);
   }
 
  private:

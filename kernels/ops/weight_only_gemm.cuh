@@ -86,7 +86,7 @@ __device__ __forceinline__ void fetch_unit(const WeightOnlyGemmArgs<T>& args, un
   cp_async_commit();
 }
 
-// This lane's part of x for eight tokens and one unit, in the unit's order of k.
+// This lane's part of x for eight tokens and half a unit, in the unit's order of k.
 template <class T, int kTiles>
 __device__ __forceinline__ void load_tokens(TileB<T> (&b)[kTiles],
                                             const WeightOnlyGemmArgs<T>& args, int token, int k0,
@@ -108,7 +108,7 @@ __global__ void __launch_bounds__(weight_only::kWarps * 32)
   using weight_only::kStages;
   using weight_only::kWarps;
   using Sizes = WeightOnlyGemm<T, Format, kRowTiles, kTokenTiles>;
-  constexpr int kTiles = Format::kUnitK / 16;
+  constexpr int kTiles = Format::kUnitK / 32;  // A tiles of half a unit
   DYN_SMEM(unsigned char, smem);
   const int thread = threadIdx.x, warp = thread / 32, lane = thread % 32;
   const int token0 = static_cast<int>(blockIdx.y) * kTokenTiles * 8;
@@ -127,33 +127,39 @@ __global__ void __launch_bounds__(weight_only::kWarps * 32)
     cp_async_wait<kStages - 1>();
     __syncwarp();
     const unsigned char* here = ring + slot * Sizes::kSlotBytes;
-    TileA<T> a[kRowTiles][kTiles];
     float scale[kRowTiles][2];
+    if constexpr (Format::kGrouped) {
 #pragma unroll
-    for (int r = 0; r < kRowTiles; ++r) {
-      const auto* words = reinterpret_cast<const std::uint32_t*>(here + r * 1024) + lane * 4;
-      Format::template unpack<T>(load16(words), load16(words + 128), a[r]);
-      if constexpr (Format::kGrouped) {
+      for (int r = 0; r < kRowTiles; ++r) {
         const T* scales = reinterpret_cast<const T*>(here + kRowTiles * 1024 + r * 32);
         scale[r][0] = to_f(scales[TileC::row(lane, 0)]);
         scale[r][1] = to_f(scales[TileC::row(lane, 2)]);
       }
     }
+#pragma unroll (kTokenTiles < 8 ? 2 : 1)
+    for (int half = 0; half < 2; ++half) {  // of a unit's columns: one load of a lane
+      TileA<T> a[kRowTiles][kTiles];
 #pragma unroll
-    for (int t = 0; t < kTokenTiles; ++t) {
-      TileB<T> b[kTiles];
-      load_tokens(b, args, token0 + t * 8 + lane / 4, unit * Format::kUnitK, lane);
+      for (int r = 0; r < kRowTiles; ++r)
+        Format::template unpack<T>(
+            load16(reinterpret_cast<const std::uint32_t*>(here + r * 1024 + half * 512) + lane * 4),
+            a[r]);
 #pragma unroll
-      for (int r = 0; r < kRowTiles; ++r) {
-        if constexpr (Format::kGrouped) {
-          TileC part = {};
+      for (int t = 0; t < kTokenTiles; ++t) {
+        TileB<T> b[kTiles];
+        load_tokens(b, args, token0 + t * 8 + lane / 4, (2 * unit + half) * kTiles * 16, lane);
 #pragma unroll
-          for (int s = 0; s < kTiles; ++s) mma(part, a[r][s], b[s]);
+        for (int r = 0; r < kRowTiles; ++r) {
+          if constexpr (Format::kGrouped) {
+            TileC part = {};
 #pragma unroll
-          for (int i = 0; i < 4; ++i) sums[r][t].r[i] += scale[r][i / 2] * part.r[i];
-        } else {
+            for (int s = 0; s < kTiles; ++s) mma(part, a[r][s], b[s]);
 #pragma unroll
-          for (int s = 0; s < kTiles; ++s) mma(sums[r][t], a[r][s], b[s]);
+            for (int i = 0; i < 4; ++i) sums[r][t].r[i] += scale[r][i / 2] * part.r[i];
+          } else {
+#pragma unroll
+            for (int s = 0; s < kTiles; ++s) mma(sums[r][t], a[r][s], b[s]);
+          }
         }
       }
     }
