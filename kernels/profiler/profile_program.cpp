@@ -81,10 +81,10 @@ class ProfileProgram final : public Command {
       print_out(list_text(entries, planned_points(device, entries, request)));
       return 0;
     }
+    std::signal(SIGINT, on_interrupt);
     refuse_unwritable();
     const std::unique_ptr<Backend> backend = cuda ? make_cuda_backend() : make_cpu_backend();
     if (!cuda) keep_freed_memory();
-    std::signal(SIGINT, on_interrupt);
     const ProfileOutcome outcome = run_profile(*backend, entries, request);
     std::signal(SIGINT, SIG_DFL);
     wipe();
