@@ -37,11 +37,11 @@ std::vector<KernelEntry> decoder_entries() {
           fake_entry("sampling", {{"dtype", "fp32"}, {"method", "greedy"}})};
 }
 
-// 10 us and 1 us per 1000 of the key's product.
+// 10 us and 1 us for a million of the key's product.
 double known_us(const KernelEntry&, const Case& call) {
   double product = 1;
   for (const std::int64_t value : call.key) product *= static_cast<double>(value);
-  return 10 + product / 1000;
+  return 10 + product / 1e6;
 }
 
 struct Run {
@@ -88,7 +88,7 @@ TEST_CASE("a profile holds what was measured, and the simulator reads it back", 
   REQUIRE(gemm != nullptr);
   CHECK(gemm->variant.at("impl") == "own");
   CHECK(gemm->method == "made up");
-  CHECK(time_of(*gemm, {288, 288, 16}) == Approx(10 + 288. * 288 * 16 / 1000).epsilon(1e-4));
+  CHECK(time_of(*gemm, {288, 288, 16}) == Approx(10 + 288. * 288 * 16 / 1e6).epsilon(1e-4));
   for (const ProfileTable& table : q.tables) {
     for (const std::uint8_t flags : table.flags) CHECK((flags & (kRowOutlier | kRowNoisy)) == 0);
   }
@@ -159,7 +159,7 @@ TEST_CASE("closure sets one whole against the sum of its parts", "[unit]") {
   const double products[] = {288,       480. * 288, 6 * 2,      2,   6 * 2 * 1024,
                              288 * 288, 288,        3072 * 288, 1536, 288 * 1536};
   double layer = 0;
-  for (const double product : products) layer += 10 + product / 1000;
+  for (const double product : products) layer += 10 + product / 1e6;
   CHECK(p.closure[0].measured_us == Approx(layer).epsilon(1e-3));
   CHECK(p.closure[0].sum_us == Approx(layer).epsilon(0.03));
   for (const Closure& c : p.closure) {
