@@ -1,9 +1,16 @@
 #!/bin/sh
-# gates.sh TABLE FILE...: holds what nvcc made of the kernels against TABLE (gates.txt explains it).
-# FILE: OBJECT.ptxas and OBJECT.ptx, as capture.sh leaves them. Prints one line a fault; exit 1 on any.
+# gates.sh TABLE OBJECT...: holds what nvcc made of the kernels against TABLE (gates.txt explains it), by
+# OBJECT.ptxas and OBJECT.ptx, which capture.sh left. Objects that are not of a .cu are passed over.
+# Prints one line a fault; exit 1 on any.
 set -eu
 table=$1
 shift
+for object in "$@"; do
+  shift
+  case "$object" in
+    *.cu.o) set -- "$@" "$object.ptxas" "$object.ptx" ;;
+  esac
+done
 awk -v table="$table" '
 function fault(text) { print "gate: " text; faults++ }
 # The row of the table for a mangled name: the longest key that is part of it.
@@ -61,4 +68,4 @@ END {
   if (kernels == 0 || entries == 0) fault("nothing was read")
   printf "%d compilations, %d entries of PTX, %d faults\n", kernels, entries, faults
   exit faults > 0
-}' "$@"
+}' "$@" </dev/null
