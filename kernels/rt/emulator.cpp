@@ -2,14 +2,13 @@
 
 #include <cstdio>
 #include <numeric>
-#include <random>
 #include <utility>
 
 #include "kernels/rt/emulator_block.h"
 
 namespace headway::kernels::emu {
 
-thread_local const Place* current_place = nullptr;
+constinit thread_local const Place* current_place = nullptr;
 
 namespace {
 
@@ -45,7 +44,7 @@ void run_blocks(Block& block, const dim3& grid) {
     start = count - 1;
     step = count - 1;
   } else if (now.order == Order::kShuffled || now.order == Order::kWarpRandom) {
-    std::mt19937_64 random(now.seed);
+    SplitMix random{now.seed};
     start = random() % count;
     step = random() % count;
     while (std::gcd(step, count) != 1) step = (step + 1) % count;

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -18,6 +17,17 @@ namespace headway::kernels::emu {
 // Runs when the last lane of a collective has come: operands[l] is what lane l brought, and stays
 // in place until that lane runs again. Lanes outside the mask have nullptr.
 using Complete = void (*)(void* const* operands, std::uint32_t mask);
+
+// A stream of random numbers that costs nothing to start (SplitMix64; Steele, Lea, Flood 2014).
+struct SplitMix {
+  std::uint64_t state = 0;
+  std::uint64_t operator()() {
+    std::uint64_t z = (state += 0x9e3779b97f4a7c15u);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+  }
+};
 
 class Block {
  public:
@@ -83,7 +93,7 @@ class Block {
 
   Mode mode_;
   Launch launch_;
-  std::mt19937_64 random_;
+  SplitMix random_;
   int threads_ = 0;
   int warps_ = 0;
   std::vector<Thread> thread_;

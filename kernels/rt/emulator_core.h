@@ -32,7 +32,7 @@ struct Place {
   int lane;
   int warp;
 };
-extern thread_local const Place* current_place;
+extern constinit thread_local const Place* current_place;
 inline const Place& current() { return *current_place; }
 
 // Runs body(closure) as every thread of the grid.
