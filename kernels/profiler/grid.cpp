@@ -106,7 +106,7 @@ const std::vector<OpGrid>& op_grids() {
       {"embedding", hidden_sites, {{{kQuickRows}, {kFullRows}}}, nullptr},
       {"sampling", vocab_sites, {{{kQuickBatch}, {kFullBatch}}}, nullptr},
       {"rejection_verify", vocab_sites,
-       {{{{1, 8, 64}, {1, 4}}, {kFullBatch, {1, 2, 4, 8}}}}, nullptr},
+       {{{{1, 8, 64}, {1, 4}}, {kQuickBatch, {1, 2, 4, 8}}}}, nullptr},
       {"mla_decode", mla_sites,
        {{{kQuickBatch, {256, 1024, 4096, 16384}},
          {{1, 4, 16, 32, 64, 128}, {256, 1024, 4096, 16384, 32768, 65536}}}},
@@ -147,12 +147,19 @@ void cross(const std::vector<Values>& axes, Key& key, std::vector<Key>& out) {
   }
 }
 
+// A sliding window bounds what there is to learn: its variants get the short lists.
+const std::vector<Values>& axes_for(const KernelEntry& entry, const OpGrid& grid, GridSize size) {
+  const auto it = entry.variant.find("window");
+  const bool windowed = it != entry.variant.end() && it->second != "0";
+  return grid.axes[static_cast<std::size_t>(windowed ? GridSize::kQuick : size)];
+}
+
 std::vector<Key> grid_keys(const KernelEntry& entry, const OpGrid& grid,
                            const GridOptions& options) {
   Sites sites;
   for (const ProfiledModel& model : options.models) grid.sites(entry, model, sites);
   std::vector<Key> keys, kept;
-  for (Key site : sites) cross(grid.axes[static_cast<std::size_t>(options.size)], site, keys);
+  for (Key site : sites) cross(axes_for(entry, grid, options.size), site, keys);
   const Gate gate(options);
   for (Key& key : keys) {
     if (grid.keep != nullptr && !grid.keep(key)) continue;
@@ -213,7 +220,7 @@ void add_probes(const KernelEntry& entry, const OpGrid& grid, const GridOptions&
   if (keys.size() < 8 || options.probe_share <= 0) return;
   const auto wanted = static_cast<std::size_t>(
       std::ceil(options.probe_share * static_cast<double>(keys.size())));
-  const std::vector<Values>& axes = grid.axes[static_cast<std::size_t>(options.size)];
+  const std::vector<Values>& axes = axes_for(entry, grid, options.size);
   const Gate gate(options);
   Draw draw(seed);
   std::set<Key> taken(keys.begin(), keys.end());

@@ -144,6 +144,11 @@ class ProfileProgram final : public Command {
       print_err("headway profile: " + failed.kernel + " is wrong and was not timed: " +
                 failed.what + "\n");
     }
+    if (!outcome.refused.empty()) {
+      print_err("headway profile: " + std::to_string(outcome.refused.size()) +
+                " points could not be run and are left out; the first: " +
+                outcome.refused.front() + "\n");
+    }
     if (!outcome.failed.empty()) return 1;
     if (!outcome.profile.incomplete.empty()) {
       throw StudyError(3, "the profile is incomplete: " + outcome.profile.incomplete);

@@ -240,6 +240,14 @@ class Run {
       sentinels.push_back({row.at_s, row.us, row.copy_us, row.clock_mhz});
     }
     const HoldOut ragged = ragged_holdout(*session_, outcome_.profile.tables);
+    Json refused = Json::array();
+    for (std::size_t i = 0; i < session_->points().size(); ++i) {
+      const Measured& m = session_->measured()[i];
+      if (m.failure.empty()) continue;
+      const Point& point = session_->points()[i];
+      refused.push_back(
+          {{"kernel", point.entry->name}, {"key", point.call.key}, {"error", m.failure}});
+    }
     Json failed = Json::array();
     for (const FailedCheck& f : outcome_.failed) failed.push_back(f.kernel + ": " + f.what);
     Json record = {{"points", session_->points().size()},
@@ -264,6 +272,7 @@ class Run {
                                   {"err_p90", ragged.err_p90},
                                   {"bias", ragged.bias}};
     }
+    if (!refused.empty()) record["points_refused"] = refused;
     if (!sustained_.empty()) record["sustained"] = sustained_;
     if (const auto log = backend_.log_rows(); !log.empty()) {
       record["device_log_columns"] = backend_.log_columns();
@@ -276,6 +285,7 @@ class Run {
     for (std::size_t i = 0; i < session_->points().size(); ++i) {
       const Point& point = session_->points()[i];
       const Measured& m = session_->measured()[i];
+      if (!m.failure.empty()) outcome_.refused.push_back(point.entry->name + ": " + m.failure);
       if (m.visits() == 0) continue;
       MeasuredRow row{point.entry->op, point.entry->impl, point.entry->variant, point.call.key,
                       point.probe,     !point.call.lengths.empty()};

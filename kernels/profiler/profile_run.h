@@ -44,6 +44,7 @@ struct ProfileOutcome {
   Profile profile;
   std::vector<MeasuredRow> rows;  // probes too
   std::vector<FailedCheck> failed;
+  std::vector<std::string> refused;  // calls that the device would not run, one a point
 };
 
 // Checks every entry, measures the overheads, then the grid within the budget, then the closure.

@@ -171,6 +171,9 @@ void Session::visit(std::size_t index, const StoppingRule& rule) {
     add_visit(m, visit);
   } catch (const DoesNotFit&) {
     m.left_out = true;
+  } catch (const std::runtime_error& error) {  // the device's: one call that it refuses is one row
+    m.left_out = true;
+    m.failure = error.what();
   }
   m.visit_s = std::max(m.visit_s, backend_.now_s() - begin);
 }

@@ -32,7 +32,8 @@ struct Measured {
   double clock_mhz = 0;               // median over samples; 0 = not known
   int rejected = 0;
   bool contended = false, throttled = false;
-  bool left_out = false;              // does not fit into memory
+  bool left_out = false;              // does not fit into memory, or failed
+  std::string failure;                // what the device said, where it failed
   double visit_s = 0;                 // what a visit costs: preparation and samples
 
   int visits() const { return static_cast<int>(visit_medians.size()); }

@@ -33,6 +33,7 @@ class FakeBackend final : public Backend {
   std::function<double(double now_s)> clock_mhz = [](double) { return 1500.0; };
   std::function<double(double now_s)> busy = [](double) { return 1.0; };
   std::function<void(double now_s)> on_sample = [](double) {};
+  std::function<bool(const Sequence&)> refuses;
   int prepared = 0, samples = 0;
 
   const Device& device() const override { return device_; }
@@ -47,6 +48,7 @@ class FakeBackend final : public Backend {
       bytes += part.entry->work(part.call).rotated_bytes;
     }
     if (bytes > device_.memory_bytes) throw DoesNotFit("too large for the fake");
+    if (refuses && refuses(sequence)) throw std::runtime_error("misaligned address");
     for (const int part : sequence.order) {
       const Sequence::Part& p = sequence.parts[static_cast<std::size_t>(part)];
       us += true_us(*p.entry, p.call);

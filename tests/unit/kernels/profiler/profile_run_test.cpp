@@ -187,6 +187,21 @@ TEST_CASE("a kernel whose check fails or throws is named and not timed", "[unit]
   CHECK_FALSE(CheckResult{"x", nan, 1}.ok());
 }
 
+TEST_CASE("a call that the device refuses is one row less, and named", "[unit]") {
+  Run run;
+  run.fake.refuses = [](const Sequence& sequence) {
+    return sequence.parts.size() == 1 && sequence.parts[0].entry->op == "silu_mul" &&
+           sequence.parts[0].call.key[1] == 512;
+  };
+  const ProfileOutcome outcome = run.outcome();
+  CHECK(outcome.failed.empty());
+  REQUIRE(outcome.refused.size() == 1);
+  CHECK(outcome.refused[0] == "silu_mul_kernel: misaligned address");
+  CHECK(outcome.profile.incomplete.empty());
+  CHECK(outcome.profile.find("silu_mul", {})->rows() == 4);
+  CHECK_THAT(outcome.profile.session_json, ContainsSubstring("misaligned address"));
+}
+
 TEST_CASE("an interrupted profile keeps what it has, says so, and prices nothing", "[unit]") {
   Run run;
   std::atomic<bool> stop{false};
