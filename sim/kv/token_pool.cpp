@@ -69,6 +69,23 @@ void TokenPool::extend(std::uint32_t slot, std::int32_t tokens) {
   private_tokens_ += tokens;
 }
 
+void TokenPool::decode(std::span<const std::uint32_t> slots, std::int64_t steps) {
+  const auto length = static_cast<std::size_t>(page_size_);
+  pages_by_step_.assign(length, 0);
+  for (const std::uint32_t slot : slots) {
+    ++pages_by_step_[static_cast<std::size_t>(slack(slot))];
+    tables_[slot].stored += static_cast<std::int32_t>(steps);
+  }
+  private_tokens_ += steps * std::ssize(slots);
+  for (std::int64_t step = 0; step < steps; ++step) {
+    const std::int64_t pages = pages_by_step_[static_cast<std::size_t>(step) % length];
+    make_room(pages * page_size_);
+    make_room(std::ssize(slots) * page_size_);
+    SIM_CHECK(pages <= free_pages_, "the token pool is exhausted");
+    free_pages_ -= pages;
+  }
+}
+
 // The tree takes the pages that it lacks; those that it has already are freed.
 void TokenPool::give_to_tree(Table& table, std::int32_t tokens) {
   SIM_CHECK(tokens >= table.shared && tokens <= table.stored);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "sim/kv/kv_usage.h"
@@ -42,6 +43,10 @@ class TokenPool {
   std::int32_t slack(std::uint32_t slot) const;
   // The slot stores that many more tokens. REQUIRES: the pages for it are available.
   void extend(std::uint32_t slot, std::int32_t tokens);
+  // `steps` decode steps of the slots: in each, make_room() for the pages that they need, then for
+  // one page a slot, whatever they need, then extend() each by a token. REQUIRES: the pages can be
+  // had.
+  void decode(std::span<const std::uint32_t> slots, std::int64_t steps);
 
   // The slot's first `tokens` tokens are computed: their whole pages go into the tree and are
   // locked.
@@ -94,6 +99,7 @@ class TokenPool {
   std::int64_t private_tokens_ = 0;  // stored and not shared, over all slots
   std::uint64_t query_tokens_ = 0;
   std::uint64_t hit_tokens_ = 0;
+  std::vector<std::int64_t> pages_by_step_;  // buffer of decode(): of a page's length of steps
 };
 
 }  // namespace headway

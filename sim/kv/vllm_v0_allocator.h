@@ -48,6 +48,8 @@ class VllmV0Allocator {
   void mark_computed();
   // Leading hashes of the chain whose blocks are cached and computed, found by bisection.
   std::size_t computed_prefix(std::span<const std::uint64_t> chain) const;
+  // Whether a block, held or free, carries the content.
+  bool is_cached(std::uint64_t hash) const { return by_hash_.count(hash) > 0; }
   // Whether taking the content would use up a free block.
   bool would_take(std::uint64_t hash) const;
 

@@ -24,7 +24,7 @@ void VllmV0Blocks::open(std::uint32_t slot, const Request& request) {
   tables_[slot].request = &request;
 }
 
-std::uint64_t VllmV0Blocks::hash(Table& table, std::int32_t index) {
+std::uint64_t VllmV0Blocks::hash(const Table& table, std::int32_t index) const {
   while (table.chain.size() <= static_cast<std::size_t>(index)) {
     const std::uint64_t previous = table.chain.empty() ? 0 : table.chain.back();
     const auto first = static_cast<std::int32_t>(table.chain.size()) * options_.block_size;

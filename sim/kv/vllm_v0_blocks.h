@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -47,6 +48,10 @@ class VllmV0Blocks {
   // call after open() or free() and remembered, as vLLM V0 does: what others compute or evict
   // later makes no difference.
   std::int32_t cached_tokens(std::uint32_t slot, std::int32_t known_tokens);
+  // Whether that answer is settled.
+  bool looked_up(std::uint32_t slot) const {
+    return !options_.prefix_caching || tables_[slot].cached >= 0;
+  }
   void free(std::uint32_t slot);
 
   bool can_swap_out(std::uint32_t slot) const;
@@ -63,6 +68,23 @@ class VllmV0Blocks {
     cpu_.mark_computed();
   }
 
+  // Tokens that the last block of the table has room for.
+  std::int32_t room(std::uint32_t slot) const {
+    const Table& table = tables_[slot];
+    return static_cast<std::int32_t>(table.ids.size()) * options_.block_size - table.tokens;
+  }
+  // Whether what it decodes from now on is certain to be unlike anything that another one says.
+  bool answer_is_its_own(std::uint32_t slot) const;
+  // Of the next `steps` decode steps of the slots, the first ones in which no block becomes full
+  // whose content is cached already or another of the slots has too: what then happens to the free
+  // blocks does not depend on content. Looks a few blocks ahead; not at all where nobody else can
+  // have the content.
+  std::int64_t steps_of_new_content(std::span<const std::uint32_t> slots, std::int64_t steps) const;
+  // `steps` decode steps of the slots: in each append() a token for one after the other, use() and
+  // end_of_plan(). The time of their last use stays. REQUIRES: on the GPU, all known tokens stored,
+  // the free blocks for it, and steps_of_new_content().
+  void extend(std::span<const std::uint32_t> slots, std::int64_t steps);
+
   bool has_table(std::uint32_t slot) const { return !tables_[slot].ids.empty(); }
   // vLLM's numbering: host blocks count on from the GPU's.
   std::vector<Id> table(std::uint32_t slot) const;
@@ -76,14 +98,15 @@ class VllmV0Blocks {
   struct Table {
     const Request* request = nullptr;
     std::vector<Id> ids;
-    std::vector<std::uint64_t> chain;  // hashes of the first full blocks, as far as needed
+    mutable std::vector<std::uint64_t> chain;  // hashes of the first blocks, as far as needed
     std::int32_t tokens = 0;           // covered by the ids
     std::int32_t stored = 0;           // whose KV exists
     std::int32_t cached = -1;          // remembered answer of cached_tokens(); -1 = none
     SimTime last_use = SimTime::never();
     bool on_cpu = false;
   };
-  std::uint64_t hash(Table& table, std::int32_t index);
+  std::uint64_t hash(const Table& table, std::int32_t index) const;
+  void take_in_turn(std::span<const std::uint32_t> slots, std::int64_t steps);
   std::int64_t full_blocks_to_take(const Table& table, const VllmV0Allocator& to) const;
   void move(Table& table, VllmV0Allocator& from, VllmV0Allocator& to, SwapPairs& pairs);
   void release_all(Table& table, VllmV0Allocator& from);
@@ -94,6 +117,7 @@ class VllmV0Blocks {
   std::vector<Table> tables_;  // by slot
   std::uint64_t query_tokens_ = 0;
   std::uint64_t hit_tokens_ = 0;
+  std::vector<std::pair<std::int64_t, std::uint32_t>> turns_;  // buffer of extend(): room, slot
 };
 
 }  // namespace headway

@@ -23,6 +23,7 @@ LlamaCpp::LlamaCpp(const SchedulerConfig& config)
       batch_tokens_(std::min(config.engine.n_batch, config.engine.max_num_batched_tokens)),
       piece_tokens_(config.engine.n_ubatch),
       reuse_(config.engine.enable_prefix_caching),
+      speculates_(config.num_speculative_tokens > 0),
       slots_(static_cast<std::size_t>(
           std::min(config.engine.n_parallel, config.engine.max_num_seqs))) {
   SIM_CHECK(!slots_.empty() && batch_tokens_ > 0 && piece_tokens_ > 0 && max_model_len_ > 0);

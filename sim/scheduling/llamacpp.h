@@ -37,6 +37,8 @@ class LlamaCpp : public Scheduler {
   void abort(Sequence& sequence) override;
   void plan(SimTime now, StepPlan& plan) override;
   void complete(const StepPlan& plan, const StepResult& result, StepUpdate& update) override;
+  void repeats(const StepPlan& plan, Repeats& out) const override;
+  void repeat(const StepPlan& plan, std::int64_t steps) override;
 
   std::int64_t waiting() const override {
     return static_cast<std::int64_t>(deferred_.size() + refused_.size());
@@ -91,6 +93,7 @@ class LlamaCpp : public Scheduler {
   std::int32_t batch_tokens_;   // n_batch
   std::int32_t piece_tokens_;   // n_ubatch
   bool reuse_;
+  bool speculates_;
 
   std::vector<Slot> slots_;
   std::deque<Sequence*> deferred_;

@@ -48,6 +48,8 @@ class Sglang : public Scheduler {
   void abort(Sequence& sequence) override;
   void plan(SimTime now, StepPlan& plan) override;
   void complete(const StepPlan& plan, const StepResult& result, StepUpdate& update) override;
+  void repeats(const StepPlan& plan, Repeats& out) const override;
+  void repeat(const StepPlan& plan, std::int64_t steps) override;
 
   std::int64_t waiting() const override {
     return static_cast<std::int64_t>(waiting_.size() + refused_.size());
@@ -80,6 +82,7 @@ class Sglang : public Scheduler {
   void retract(SglangBatch& batch, std::size_t keep, StepPlan& plan);
   void retract(Sequence& sequence, StepPlan& plan);
   void estimate_ratio();
+  void pages_to_blocks(Repeats& out, std::int64_t free_tokens) const;
 
   void finish(Sequence& sequence, FinishReason reason);
   void leave(Sequence& sequence, FinishReason reason);
@@ -109,6 +112,7 @@ class Sglang : public Scheduler {
   std::vector<std::int32_t> output_budget_;  // by slot: max_new_tokens as the engine knows it
   std::int64_t running_count_ = 0;
   std::int32_t in_flight_ = 0;  // plans not yet completed
+  std::vector<std::uint32_t> slots_;  // buffer of repeat()
 };
 
 }  // namespace headway

@@ -53,6 +53,10 @@ std::int32_t Trtllm::longest_prompt() const {
                                                     : of_model;
 }
 
+std::int32_t Trtllm::output_goal(const Sequence& s) const {
+  return std::min(s.output_target, longest(s) - s.prompt_tokens);
+}
+
 std::string Trtllm::why_never(const Sequence& s) const {
   if (s.prompt_tokens > longest_prompt()) {
     return "the prompt is longer than " + std::to_string(longest_prompt()) +
@@ -149,7 +153,7 @@ void Trtllm::complete(const StepPlan& plan, const StepResult& result, StepUpdate
       s.computed_tokens -= entry.draft_tokens - accepted;
       kv_.rewind(s.slot, s.computed_tokens);
     }
-    const std::int32_t goal = std::min(s.output_target, longest(s) - s.prompt_tokens);
+    const std::int32_t goal = output_goal(s);
     const std::int32_t kept = std::min(1 + accepted, goal - s.output_tokens);
     s.output_tokens += kept;
     update.emitted.push_back({&s, kept});
@@ -218,6 +222,7 @@ std::unique_ptr<Scheduler> make_trtllm(const SchedulerConfig& config) {
   options.chunk_unit_size = options.tokens_per_block = engine.block_size;
   options.num_blocks = config.num_blocks;
   options.two_steps_look_ahead = config.batches_in_flight > 1;
+  options.speculates = config.num_speculative_tokens > 0;
   return std::make_unique<Trtllm>(options);
 }
 

@@ -27,6 +27,7 @@ struct TrtllmOptions {
   std::int64_t num_blocks = 0;        // KV blocks
   std::int32_t tokens_per_block = 0;
   bool two_steps_look_ahead = false;  // several micro-batches are in flight
+  bool speculates = false;            // drafts may be proposed
 };
 
 // TensorRT-LLM's batch manager, as its C++ sources stood in 2026 (cpp/tensorrt_llm/batch_manager:
@@ -62,6 +63,8 @@ class Trtllm : public Scheduler {
   void abort(Sequence& sequence) override;
   void plan(SimTime now, StepPlan& plan) override;
   void complete(const StepPlan& plan, const StepResult& result, StepUpdate& update) override;
+  void repeats(const StepPlan& plan, Repeats& out) const override;
+  void repeat(const StepPlan& plan, std::int64_t steps) override;
 
   std::int64_t waiting() const override {
     return static_cast<std::int64_t>(waiting_.size() + refused_.size());
@@ -109,6 +112,7 @@ class Trtllm : public Scheduler {
   bool in_flight(const Sequence& s) const { return side_[s.slot].in_flight; }
   std::int32_t drafts(const Sequence& s) const;
   std::int32_t longest_prompt() const;
+  std::int32_t output_goal(const Sequence& s) const;  // output tokens it ends with
   std::string why_never(const Sequence& s) const;  // "" = it can run
   void pause(Sequence& s, StepPlan& plan);
   void schedule(Sequence& s, std::int32_t tokens, std::int32_t drafts, StepPlan& plan);

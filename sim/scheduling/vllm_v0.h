@@ -29,6 +29,8 @@ class VllmV0 final : public Scheduler {
   void abort(Sequence& sequence) override;
   void plan(SimTime now, StepPlan& plan) override;
   void complete(const StepPlan& plan, const StepResult& result, StepUpdate& update) override;
+  void repeats(const StepPlan& plan, Repeats& out) const override;
+  void repeat(const StepPlan& plan, std::int64_t steps) override;
 
   std::int64_t waiting() const override { return std::ssize(waiting_) + std::ssize(swapped_); }
   std::int64_t running() const override { return std::ssize(running_); }
@@ -91,6 +93,9 @@ class VllmV0 final : public Scheduler {
   std::int32_t tokens_to_prefill(const Sequence& sequence) const;
   bool prefilling(const Sequence& sequence) const { return tokens_to_prefill(sequence) > 0; }
   std::int32_t output_goal(const Sequence& sequence) const;
+  bool nobody_will_join(const StepPlan& plan) const;
+  // Smaller is more urgent; ties go by arrival.
+  static bool more_urgent(const Sequence* a, const Sequence* b);
 
   const EngineOptions engine_;
   const std::int32_t token_budget_;
@@ -108,6 +113,8 @@ class VllmV0 final : public Scheduler {
   VllmV0Blocks::SwapPairs swapped_in_, swapped_out_;
   std::vector<Sequence*> recompute_, swap_out_;  // victims, until they join their queues
   std::int64_t forced_ = 0;
+
+  mutable std::vector<std::uint32_t> slots_;  // buffer of repeats() and repeat()
 };
 
 }  // namespace headway

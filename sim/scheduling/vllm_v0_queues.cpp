@@ -6,14 +6,10 @@
 #include "sim/scheduling/vllm_v0.h"
 
 namespace headway {
-namespace {
 
-// Smaller is more urgent; ties go by arrival.
-bool more_urgent(const Sequence* a, const Sequence* b) {
+bool VllmV0::more_urgent(const Sequence* a, const Sequence* b) {
   return a->priority != b->priority ? a->priority < b->priority : a->order < b->order;
 }
-
-}  // namespace
 
 std::int32_t VllmV0::tokens_to_prefill(const Sequence& sequence) const {
   return prefill_target_[sequence.slot] - sequence.computed_tokens;
