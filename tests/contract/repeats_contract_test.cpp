@@ -43,6 +43,8 @@ struct Side {
 void same_plan(const StepPlan& a, const StepPlan& b) {
   SIM_CHECK(a.scheduled.size() == b.scheduled.size() && a.preempted.size() == b.preempted.size());
   SIM_CHECK(a.rejected.size() == b.rejected.size() && a.wake_at == b.wake_at);
+  SIM_CHECK(a.decodes.sequences == b.decodes.sequences && a.decodes.kv_max == b.decodes.kv_max);
+  SIM_CHECK(a.decodes.kv_tokens == b.decodes.kv_tokens && a.total_tokens == b.total_tokens);
   SIM_CHECK(a.swapped_in_blocks == b.swapped_in_blocks);
   SIM_CHECK(a.swapped_out_blocks == b.swapped_out_blocks);
   for (std::size_t i = 0; i < a.scheduled.size(); ++i) {
@@ -58,6 +60,8 @@ void same_plan(const StepPlan& a, const StepPlan& b) {
 }
 
 void same_state(const Side& a, const Side& b) {
+  a.scheduler->settle();
+  b.scheduler->settle();
   const KvUsage x = a.scheduler->kv_usage();
   const KvUsage y = b.scheduler->kv_usage();
   SIM_CHECK(x.held_blocks == y.held_blocks && x.free_blocks == y.free_blocks, "blocks");
@@ -162,7 +166,8 @@ class Twins {
     const StepPlan& newest = skipping_.in_flight.back();
     for (const StepPlan& plan : skipping_.in_flight) {
       if (plan.scheduled.size() != newest.scheduled.size()) return false;
-      if (!plan.preempted.empty() || !plan.rejected.empty()) return false;
+      if (!plan.preempted.empty() || !plan.rejected.empty() || !plan.gathered.empty()) return false;
+      if (plan.decodes.sequences != newest.decodes.sequences) return false;
       for (std::size_t i = 0; i < plan.scheduled.size(); ++i) {
         const ScheduledSequence& entry = plan.scheduled[i];
         const Sequence* s = newest.scheduled[i].sequence;
@@ -198,6 +203,8 @@ class Twins {
     }
     skipping_.scheduler->repeat(skipping_.in_flight.back(), steps);
     for (StepPlan& plan : skipping_.in_flight) {
+      plan.decodes.kv_tokens += steps * plan.decodes.sequences;
+      if (plan.decodes.sequences > 0) plan.decodes.kv_max += static_cast<std::int32_t>(steps);
       for (ScheduledSequence& entry : plan.scheduled) {
         entry.computed_before += static_cast<std::int32_t>(steps);
       }
@@ -222,7 +229,13 @@ TEST_CASE("a repeated plan leaves what its steps would have left", "[contract][s
   for (const SchedulerEntry& row : scheduler_table()) {
     std::int64_t skipped = 0;
     for (std::uint64_t seed = 1; seed <= 3000; ++seed) {
-      const SchedulerCase c = draw_case(row.name, seed);
+      SchedulerCase c = draw_case(row.name, seed);
+      c.config.gather_decodes = c.config.speculation.empty();
+      // Of vllm-v1 only answers that end by their limit: one that stops by itself while its last
+      // token is in flight is not covered here yet.
+      for (Request& r : c.requests) {
+        if (row.name == "vllm-v1") r.max_tokens = 0;
+      }
       std::string failure;
       try {
         skipped += Twins(c, seed).run();
