@@ -11,8 +11,8 @@
 namespace headway {
 namespace {
 
-HostTerms host_terms(const Scenario& s, const std::optional<Profile>& profile) {
-  HostTerms host = profile ? profile->host : HostTerms();
+HostTerms host_terms(const Scenario& s, const Profile* profile) {
+  HostTerms host = profile != nullptr ? profile->host : HostTerms();
   if (s.host.per_step_us || s.host.per_request_us || s.host.per_sequence_us) host.source = "scenario";
   host.per_step_us = s.host.per_step_us.value_or(host.per_step_us);
   host.per_request_us = s.host.per_request_us.value_or(host.per_request_us);
@@ -122,20 +122,16 @@ SchedulerConfig scheduler_config(const Scenario& s, const MemoryBudget& budget) 
   return c;
 }
 
-}  // namespace
-
-Blueprint make_blueprint(const Scenario& s) {
+Blueprint blueprint(const Scenario& s, const Profile* profile) {
   Blueprint b;
-  std::optional<Profile> profile;
-  if (s.profile != "roofline") profile = load_profile(s.profile);
   b.budget = budget_of(s);
   b.host = host_terms(s, profile);
   if (profile) b.profile_provenance_json = profile->provenance_json;
-  b.cost = make_cost_model(cost_options(s, s.model, profile ? &*profile : nullptr));
+  b.cost = make_cost_model(cost_options(s, s.model, profile));
   b.scheduler = scheduler_config(s, b.budget);
   b.speculation = s.speculation;
   b.seed = s.seed;
-  b.draft_cost = drafter(s, profile ? &*profile : nullptr);
+  b.draft_cost = drafter(s, profile);
   b.replica.max_model_len = s.engine.max_model_len;
   b.replica.batches_in_flight = b.scheduler.batches_in_flight;
   b.replica.scheduler_assumes_drafts = b.scheduler.engine.async_scheduling;
@@ -154,6 +150,18 @@ Blueprint make_blueprint(const Scenario& s) {
         static_cast<double>(b.budget.block_bytes) / s.gpu.host_link_bandwidth * 1e6;
   }
   return b;
+}
+
+}  // namespace
+
+Blueprint make_blueprint(const Scenario& s) {
+  if (s.profile == "roofline") return blueprint(s, nullptr);
+  const Profile profile = load_profile(s.profile);
+  return blueprint(s, &profile);
+}
+
+Blueprint make_blueprint(const Scenario& s, const Profile& profile) {
+  return blueprint(s, &profile);
 }
 
 std::unique_ptr<Replica> make_replica(const Blueprint& b, std::uint32_t id,

@@ -29,6 +29,8 @@ struct Blueprint {
 
 // InputError when the scenario cannot be built (no such profile, the model does not fit ...).
 Blueprint make_blueprint(const Scenario& scenario);
+// The same with a profile at hand (one just measured) in place of the one that the scenario names.
+Blueprint make_blueprint(const Scenario& scenario, const Profile& profile);
 std::unique_ptr<Replica> make_replica(const Blueprint& blueprint, std::uint32_t id,
                                       std::span<Observer* const> observers);
 

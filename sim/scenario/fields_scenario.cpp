@@ -6,23 +6,27 @@ namespace {
 
 constexpr std::int64_t kMaxDegree = 4096;
 
-FieldRow<Precision> dtype(std::string name, DType Precision::*member, std::string help) {
+FieldRow<Precision> dtype(std::string name, DType Precision::*member,
+                          std::vector<std::string> valid, std::string help) {
+  std::string list;
+  for (const std::string& v : valid) list += (list.empty() ? "" : " | ") + v;
   return {
       std::move(name),
       "text",
-      "bf16 | fp16 | fp8 | int8 | int4 | fp4",
+      std::move(list),
       std::move(help),
-      [=](const Value& v, Precision& out) {
-        out.*member = parse_dtype(v.choice({"bf16", "fp16", "fp8", "int8", "int4", "fp4"}), "", "");
-      },
+      [=](const Value& v, Precision& out) { out.*member = parse_dtype(v.choice(valid), "", ""); },
       [=](const Precision& in) { return Json(dtype_name(in.*member)); }};
 }
 
 const FieldTable<Precision>& precision_table() {
+  const std::vector<std::string> stored{"bf16", "fp16", "fp8", "int8", "int4", "fp4"};
+  std::vector<std::string> computed = stored;
+  computed.push_back("fp32");  // CPUs
   static const FieldTable<Precision> table = {
-      dtype("weights", &Precision::weights, "how weights are stored"),
-      dtype("activations", &Precision::activations, "what linear layers compute in"),
-      dtype("kv", &Precision::kv, "how keys and values are stored"),
+      dtype("weights", &Precision::weights, stored, "how weights are stored"),
+      dtype("activations", &Precision::activations, computed, "what linear layers compute in"),
+      dtype("kv", &Precision::kv, stored, "how keys and values are stored"),
   };
   return table;
 }
