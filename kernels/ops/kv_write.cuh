@@ -55,6 +55,7 @@ void kv_write(const KvWrite<T>& p, Stream stream) {
          0, stream, p);
 }
 
+#ifndef HEADWAY_LAUNCHERS_ONLY  // an engine that only calls the kernel
 // --- Reference and checks --------------------------------------------------------------------
 
 // Two sequences' new tokens: slots by a permuted page table, every fifth token padding.
@@ -174,5 +175,8 @@ void add_kv_write(std::vector<KernelEntry>& table) {
     table.push_back(kv_write_entry<f16>(head_dim, 16));
   }
 }
+#else
+}  // namespace
+#endif
 
 }  // namespace headway::kernels

@@ -337,6 +337,7 @@ void launch_paged_decode(const PagedDecodeArgs<T>& a, int head_dim, Stream strea
   throw std::invalid_argument("decode attention: head_dim must be 64 or 128");
 }
 
+#ifndef HEADWAY_LAUNCHERS_ONLY  // an engine that only calls the kernels
 // --- Check -------------------------------------------------------------------------------------
 
 struct DecodeCase {
@@ -489,5 +490,6 @@ inline void register_paged_decode_attention(std::vector<KernelEntry>& table) {
   }
   table.push_back(paged_decode_entry<bf16>(128, 4096));
 }
+#endif
 
 }  // namespace headway::kernels

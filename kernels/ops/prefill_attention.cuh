@@ -358,6 +358,7 @@ void launch_prefill(const PrefillArgs<T>& a, int head_dim, Stream stream) {
   throw std::invalid_argument("prefill attention: head_dim must be 64 or 128");
 }
 
+#ifndef HEADWAY_LAUNCHERS_ONLY  // an engine that only calls the kernels
 // --- Check -------------------------------------------------------------------------------------
 
 struct PrefillCase {
@@ -512,5 +513,6 @@ inline void register_prefill_attention(std::vector<KernelEntry>& table) {
     table.push_back(prefill_entry<bf16>(128, 4096, with_history));
   }
 }
+#endif
 
 }  // namespace headway::kernels

@@ -92,6 +92,7 @@ inline std::vector<float> rope_table(int count, int head_dim, double theta) {
   return table;
 }
 
+#ifndef HEADWAY_LAUNCHERS_ONLY  // an engine that only calls the kernel
 // --- Reference and checks --------------------------------------------------------------------
 
 // Rotates the first `width` elements of every row of `stride`.
@@ -197,5 +198,8 @@ void add_rope(std::vector<KernelEntry>& table) {
     table.push_back(rope_entry<f16>(head_dim));
   }
 }
+#else
+}  // namespace
+#endif
 
 }  // namespace headway::kernels

@@ -53,6 +53,7 @@ void silu_mul(const SiluMul<T>& p, Stream stream) {
          stream, p);
 }
 
+#ifndef HEADWAY_LAUNCHERS_ONLY  // an engine that only calls the kernel
 // --- Reference and checks --------------------------------------------------------------------
 
 inline std::vector<double> silu_mul_reference(const std::vector<double>& gate_up, int tokens,
@@ -126,5 +127,8 @@ void add_silu_mul(std::vector<KernelEntry>& table) {
   table.push_back(silu_mul_entry<bf16>());
   table.push_back(silu_mul_entry<f16>());
 }
+#else
+}  // namespace
+#endif
 
 }  // namespace headway::kernels
