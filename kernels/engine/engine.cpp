@@ -7,6 +7,7 @@
 #include "kernels/engine/drafter.h"
 #include "kernels/engine/page_tables.h"
 #include "sim/core/errors.h"
+#include "sim/replica/replica_step.h"
 
 namespace headway::kernels {
 namespace {
@@ -164,6 +165,7 @@ class Engine::Loop {
     const SimTime begin = planned, cpu_begin = clock_.cpu_time();
     const KvUsage usage = scheduler_->kv_usage();
     StepRecord record = record_of_plan(usage);
+    shape_of(plan_, shape_);
     build_input();
     const SimTime before = clock_.now();
     const std::span<const std::int32_t> sampled = decode_step(backend_, input_);
@@ -184,7 +186,7 @@ class Engine::Loop {
     const double wall = (done - begin).us(), cpu = (clock_.cpu_time() - cpu_begin).us();
     const double kernels = (after - before).us(), draft = (done - drafting).us();
     run_.steps.push_back({record.batch, input_.rows(), record.prefill_tokens, kernels, draft,
-                          wall - kernels - draft, wall > 0 ? cpu / wall : 1});
+                          wall - kernels - draft, wall > 0 ? cpu / wall : 1, shape_});
     run_.wall_busy_s += wall * 1e-6;
     run_.cpu_s += cpu * 1e-6;
   }
@@ -296,6 +298,7 @@ class Engine::Loop {
       const std::int32_t room = pages_.capacity(s.slot);
       pages_.copy(s.slot, room, tables.emplace_back());
     }
+    run_.draft_chances += std::ssize(takers);
     std::vector<DraftRequest> requests;
     for (std::size_t i = 0; i < takers.size(); ++i) {
       requests.push_back({takers[i]->text, tables[i], pages_.capacity(takers[i]->sequence.slot)});
@@ -340,6 +343,7 @@ class Engine::Loop {
   StepResult result_;
   StepUpdate update_;
   StepInput input_;
+  StepShape shape_;
   EngineRun run_;
 };
 

@@ -36,6 +36,7 @@ struct StepTiming {
   double draft_us = 0;    // proposing, afterwards
   double host_us = 0;     // the rest: planning, tables, bookkeeping
   double busy = 1;        // CPU time over wall time of the step
+  StepShape shape;        // what a cost model would be asked
 };
 
 struct EngineRun {
@@ -45,6 +46,7 @@ struct EngineRun {
   std::int64_t requests = 0, preemptions = 0;
   std::int64_t prefix_hits = 0;  // tokens
   SpeculationStats speculation;
+  std::int64_t draft_chances = 0;  // sequences and steps that a drafter was asked for
   SimTime end;
   double wall_busy_s = 0, cpu_s = 0;  // in steps: wall time, and CPU time of this thread
 };
