@@ -37,7 +37,7 @@ double native_rate(const Scenario& s, std::int64_t count) {
 
 Scenario at_rate(const Scenario& scenario, double rate, double seconds, std::int64_t fewest) {
   Scenario s = scenario;
-  const std::int64_t count = std::max(fewest, std::llround(rate * seconds));
+  const std::int64_t count = std::max<std::int64_t>(fewest, std::llround(rate * seconds));
   s.workload.max_concurrency = 0;
   if (s.workload.generated()) {
     s.workload.request_rate = rate;

@@ -5,7 +5,7 @@
 namespace headway {
 
 std::span<const CommandRow> command_table() {
-  static constexpr std::array<CommandRow, 11> kRows{{
+  static constexpr std::array<CommandRow, 12> kRows{{
       {"run", "Simulate one scenario and report its latencies, throughput and goodput",
        make_run_command},
       {"compare", "Vary keys of a scenario on the same requests and print one table",
@@ -13,6 +13,8 @@ std::span<const CommandRow> command_table() {
       {"demo", "Answer one question with a computation of seconds", make_demo_command},
       {"profile", "Time the kernels on this machine's GPU or CPU and write a profile",
        make_profile_command},
+      {"validate", "Run real kernels in real time and compare with the prediction",
+       make_validate_command},
       {"import", "Turn published measurements into profiles", make_import_command},
       {"trace inspect", "Say what a trace is like, without running it", make_trace_inspect_command},
       {"trace convert", "Write a trace in Headway's own form", make_trace_convert_command},

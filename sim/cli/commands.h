@@ -17,6 +17,7 @@ std::unique_ptr<Command> make_trace_synth_command();
 std::unique_ptr<Command> make_list_command();
 std::unique_ptr<Command> make_version_command();
 std::unique_ptr<Command> make_profile_command();
+std::unique_ptr<Command> make_validate_command();
 std::unique_ptr<Command> make_help_command();
 
 }  // namespace headway
