@@ -34,8 +34,11 @@ class DecodeSet {
   }
   std::int64_t planned() const { return planned_; }      // ticks so far
   std::int64_t completed() const { return completed_; }  // of them
-  // All outstanding ticks are of the same members, and all of those take part in the next.
-  bool steady() const { return completed_ >= changed_ && size_ == growing_; }
+  // All outstanding ticks are of the same members, all of those take part in the next, and nobody's last
+  // token is in flight.
+  bool steady() const {
+    return completed_ >= changed_ && size_ == growing_ && draining_.empty();
+  }
   // The tick with the next member's last token.
   std::int64_t next_finish() const { return finishes_.top().tick; }
 
