@@ -1,7 +1,7 @@
 #pragma once
 
-// What the checks and the timings of the attention kernels share: a paged cache with permuted pages, the
-// double-precision reference, and what a plan needs on the device.
+// What the checks and the timings of the attention kernels share: a paged cache with permuted
+// pages, the double-precision reference, and what a plan needs on the device.
 
 #include <algorithm>
 #include <cmath>
@@ -21,8 +21,8 @@
 
 namespace headway::kernels {
 
-// Where the tokens of a batch lie: each sequence's pages are scattered over the pool, which has one page
-// more than is used; entries past a length point there.
+// Where the tokens of a batch lie: each sequence's pages are scattered over the pool, which has one
+// page more than is used; entries past a length point there.
 struct PageLayout {
   PageLayout(std::vector<std::int32_t> lengths_of, int size, std::uint64_t seed)
       : lengths(std::move(lengths_of)), page_size(size) {
@@ -35,7 +35,8 @@ struct PageLayout {
     std::size_t next = 0;
     for (std::size_t s = 0; s < lengths.size(); ++s) {
       for (std::int32_t p = 0; p < pages_of(lengths[s]); ++p) {
-        table[s * static_cast<std::size_t>(max_pages) + static_cast<std::size_t>(p)] = order[next++];
+        table[s * static_cast<std::size_t>(max_pages) + static_cast<std::size_t>(p)] =
+            order[next++];
       }
     }
   }
@@ -57,15 +58,16 @@ struct PageLayout {
   std::int32_t page_size = 1, max_pages = 1, pages = 1;
 };
 
-// A cache on the host: k and, where there are values, v, [rows][kv_heads][width]. Rows that hold no token
-// are NaN.
+// A cache on the host: k and, where there are values, v, [rows][kv_heads][width]. Rows that hold no
+// token are NaN.
 template <class T>
 struct CacheData {
   CacheData(std::vector<std::int32_t> lengths, int page_size, int heads, int elements, bool values,
             std::uint64_t seed)
       : layout(std::move(lengths), page_size, seed), kv_heads(heads), width(elements) {
     TestRandom random(seed);
-    const std::size_t row_elements = static_cast<std::size_t>(kv_heads) * static_cast<std::size_t>(width);
+    const std::size_t row_elements =
+        static_cast<std::size_t>(kv_heads) * static_cast<std::size_t>(width);
     const T nan = from_f<T>(std::numeric_limits<float>::quiet_NaN());
     k.assign(layout.rows() * row_elements, nan);
     if (values) v = k;
@@ -90,8 +92,9 @@ struct QueryToken {
   std::int32_t position;
 };
 
-// The rule in double precision. q: [tokens][heads][cache width]; result: [tokens][heads][out_width]. Values
-// are v's, or where there are none (a latent cache) the first out_width columns of k.
+// The rule in double precision. q: [tokens][heads][cache width]; result:
+// [tokens][heads][out_width]. Values are v's, or where there are none (a latent cache) the first
+// out_width columns of k.
 template <class T>
 std::vector<double> attention_reference(const CacheData<T>& cache, const std::vector<T>& q,
                                         const std::vector<QueryToken>& tokens, int heads,
@@ -102,13 +105,16 @@ std::vector<double> attention_reference(const CacheData<T>& cache, const std::ve
   std::vector<double> out;
   for (std::size_t t = 0; t < tokens.size(); ++t) {
     for (int h = 0; h < heads; ++h) {
-      const std::size_t query = (t * static_cast<std::size_t>(heads) + static_cast<std::size_t>(h)) * width;
+      const std::size_t query =
+          (t * static_cast<std::size_t>(heads) + static_cast<std::size_t>(h)) * width;
       const Visible visible = visible_to(tokens[t].position, window);
       std::vector<double> scores;
       std::vector<std::size_t> rows;
       for (std::int32_t j = visible.low; j < visible.high; ++j) {
-        rows.push_back((cache.layout.row(tokens[t].sequence, j) * static_cast<std::size_t>(cache.kv_heads) +
-                        static_cast<std::size_t>(h / group)) * width);
+        rows.push_back(
+            (cache.layout.row(tokens[t].sequence, j) * static_cast<std::size_t>(cache.kv_heads) +
+             static_cast<std::size_t>(h / group)) *
+            width);
         double score = 0;
         for (std::size_t i = 0; i < width; ++i) {
           score += double{to_f(q[query + i])} * to_f(cache.k[rows.back() + i]);
@@ -121,7 +127,8 @@ std::vector<double> attention_reference(const CacheData<T>& cache, const std::ve
       const std::vector<T>& values = cache.v.empty() ? cache.k : cache.v;
       for (std::size_t c = 0; c < out_columns; ++c) {
         double total = 0;
-        for (std::size_t j = 0; j < rows.size(); ++j) total += scores[j] * to_f(values[rows[j] + c]);
+        for (std::size_t j = 0; j < rows.size(); ++j)
+          total += scores[j] * to_f(values[rows[j] + c]);
         out.push_back(total / sum);
       }
     }
@@ -145,8 +152,8 @@ struct DeviceCache {
   }
   explicit DeviceCache(const CacheData<T>& host)
       : DeviceCache(host.layout,
-                    static_cast<std::size_t>(host.kv_heads) * static_cast<std::size_t>(host.width), 1,
-                    !host.v.empty()) {
+                    static_cast<std::size_t>(host.kv_heads) * static_cast<std::size_t>(host.width),
+                    1, !host.v.empty()) {
     view.kv_heads = host.kv_heads;
     k.upload(host.k);
     v.upload(host.v);
@@ -185,7 +192,8 @@ struct DeviceSplit {
   SplitKv view;
 };
 
-// Against the largest output of the batch. Both roundings of T count: of the weights and of the result.
+// Against the largest output of the batch. Both roundings of T count: of the weights and of the
+// result.
 template <class T>
 inline constexpr double kAttentionTolerance = 1.5 * kRoundingTolerance<T>;
 

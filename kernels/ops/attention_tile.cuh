@@ -18,8 +18,9 @@ __device__ __forceinline__ int smaller_of(int a, int b) { return a < b ? a : b; 
 // A float that no score reaches; compares equal to itself and is never read from memory.
 __device__ __forceinline__ float minus_infinity() { return __uint_as_float(0xff800000u); }
 
-// Makes the compiler forget what it knows of a value, so that addresses made from it are computed again
-// where they are used, a few integer instructions, instead of being held in registers across a loop.
+// Makes the compiler forget what it knows of a value, so that addresses made from it are computed
+// again where they are used, a few integer instructions, instead of being held in registers across
+// a loop.
 __device__ __forceinline__ int recomputed(int value) {
 #ifdef __CUDA_ARCH__
   asm volatile("" : "+r"(value));
@@ -27,9 +28,10 @@ __device__ __forceinline__ int recomputed(int value) {
   return value;
 }
 
-// The cache rows of a run of tokens [begin, end) of one sequence, kTile tokens a tile, kept in shared
-// memory for the kStages tiles that are in use or under way. The page table is read one tile further
-// ahead, into a register while a tile is computed, so no copy waits for it. Row -1: no such token.
+// The cache rows of a run of tokens [begin, end) of one sequence, kTile tokens a tile, kept in
+// shared memory for the kStages tiles that are in use or under way. The page table is read one tile
+// further ahead, into a register while a tile is computed, so no copy waits for it. Row -1: no such
+// token.
 template <class T, int kTile, int kStages>
 class TokenRows {
  public:
@@ -65,16 +67,17 @@ class TokenRows {
   std::int32_t ahead_ = -1;
 };
 
-// Queues copies of kTile cache rows of kCols elements, from each of kCount arrays, into shared tiles;
-// zeros for row -1. `from` is at the head's first element. The whole block of kThreads calls.
+// Queues copies of kTile cache rows of kCols elements, from each of kCount arrays, into shared
+// tiles; zeros for row -1. `from` is at the head's first element. The whole block of kThreads
+// calls.
 template <int kThreads, int kTile, int kCols, int kCount, class T, class View>
 __device__ __forceinline__ void copy_rows(const View (&to)[kCount], const T* const (&from)[kCount],
                                           std::int64_t row_stride, const std::int32_t* rows) {
   constexpr int kChunks = kCols / 8;
   static_assert(kTile * kChunks % kThreads == 0);
   constexpr int kRowsAtOnce = kThreads / kChunks;
-  // A thread that stays in its column, eight rows (one turn of the swizzle) or more at a step, needs
-  // one address and a constant step.
+  // A thread that stays in its column, eight rows (one turn of the swizzle) or more at a step,
+  // needs one address and a constant step.
   constexpr bool kFixedColumn = kThreads % kChunks == 0 && kRowsAtOnce % 8 == 0;
   const int thread = recomputed(static_cast<int>(threadIdx.x));
   const int first_row = thread / kChunks;
@@ -151,10 +154,14 @@ __device__ __forceinline__ float lane_max(const TileC (&scores)[kTiles], int h, 
   return best;
 }
 
-// A maximum to subtract: a row that has seen nothing yet (-inf) subtracts zero, and stays all zeros.
-__device__ __forceinline__ float finite_max(float max) { return max == minus_infinity() ? 0.0f : max; }
+// A maximum to subtract: a row that has seen nothing yet (-inf) subtracts zero, and stays all
+// zeros.
+__device__ __forceinline__ float finite_max(float max) {
+  return max == minus_infinity() ? 0.0f : max;
+}
 
-// Turns the scores of half h into exp2((score - max) * scale_log2) and returns their sum in this lane.
+// Turns the scores of half h into exp2((score - max) * scale_log2) and returns their sum in this
+// lane.
 template <int kTiles>
 __device__ __forceinline__ float exponentials(TileC (&scores)[kTiles], int h, float max,
                                               float scale_log2) {
@@ -185,7 +192,8 @@ __device__ __forceinline__ void scale_rows(TileC (&tiles)[kTiles], int h, float 
   }
 }
 
-// One tile of keys: scores become weights (not normalised), state and output follow the new maximum.
+// One tile of keys: scores become weights (not normalised), state and output follow the new
+// maximum.
 template <int kTiles, int kOutTiles>
 __device__ __forceinline__ void softmax_step(TileC (&scores)[kTiles], SoftmaxState& state,
                                              TileC (&out)[kOutTiles], float scale_log2) {
@@ -217,8 +225,8 @@ __device__ __forceinline__ void mask_scores(TileC (&scores)[kTiles], const Visib
 // Attention of one query row by one warp, the plain way: lanes split the columns, one token after
 // another. out and q: the row's first element.
 template <int kDim, class T>
-__device__ __forceinline__ void attend_plainly(T* out, const T* q, const PagedKv<T>& kv, int sequence,
-                                               int kv_head, const Visible& visible,
+__device__ __forceinline__ void attend_plainly(T* out, const T* q, const PagedKv<T>& kv,
+                                               int sequence, int kv_head, const Visible& visible,
                                                float scale_log2) {
   constexpr int kPerLane = kDim / 32;
   const int lane = static_cast<int>(threadIdx.x) % 32;
@@ -241,7 +249,8 @@ __device__ __forceinline__ void attend_plainly(T* out, const T* q, const PagedKv
     max = new_max;
     sum = sum * shrink + weight;
 #pragma unroll
-    for (int i = 0; i < kPerLane; ++i) sums[i] = sums[i] * shrink + weight * to_f(kv.v[at + i * 32]);
+    for (int i = 0; i < kPerLane; ++i)
+      sums[i] = sums[i] * shrink + weight * to_f(kv.v[at + i * 32]);
   }
 #pragma unroll
   for (int i = 0; i < kPerLane; ++i) {

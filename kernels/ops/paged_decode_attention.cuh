@@ -7,26 +7,31 @@
 //
 // for j up to the query's own position, and within the last `window` tokens if there is a window.
 //
-// Version 1, plain:   one warp a query row; lanes split head_dim, tokens one after another. Every query
+// Version 1, plain:   one warp a query row; lanes split head_dim, tokens one after another. Every
+// query
 //                     head reads its own copy of K and V.
-// Version 2, tiles:   one block a KV head and sequence. The query heads of a group and the drafted tokens
-//                     are rows of one 16-row mma (2 or 4 of them for more rows), so K and V are read once;
-//                     64 tokens a stage, three stages of cp.async in flight; exp2 with the scale folded in.
-//                     With up to 16 rows each of the four warps takes 16 of the 64 tokens, and they
-//                     meet once, at the end. The page table is read a stage ahead of the copies.
-// Version 3, split:   version 2 on pieces of sequences (split_kv.cuh), so that a small batch fills the GPU.
+// Version 2, tiles:   one block a KV head and sequence. The query heads of a group and the drafted
+// tokens
+//                     are rows of one 16-row mma (2 or 4 of them for more rows), so K and V are
+//                     read once; 64 tokens a stage, three stages of cp.async in flight; exp2 with
+//                     the scale folded in. With up to 16 rows each of the four warps takes 16 of
+//                     the 64 tokens, and they meet once, at the end. The page table is read a stage
+//                     ahead of the copies.
+// Version 3, split:   version 2 on pieces of sequences (split_kv.cuh), so that a small batch fills
+// the GPU.
 //                     This is what is registered; a plan of one piece a sequence is version 2.
 //
-// Bytes: K and V of the visible tokens once, tokens * kv_heads * head_dim * 2 * sizeof(T) - with a group
-// of 8 that is 32 times the queries at 64 tokens already. FLOPs: 4 * tokens * heads * head_dim. At most
-// 16 FLOP a byte for a group of 8, so memory-bound everywhere: two blocks a multiprocessor keep 128 KB in
-// flight there (head_dim 128), and 4.8 TB/s at a latency of 0.8 us need 29 KB.
+// Bytes: K and V of the visible tokens once, tokens * kv_heads * head_dim * 2 * sizeof(T); queries
+// and outputs are small beside them. FLOPs: 4 * tokens * heads * head_dim, so `group` FLOP a byte:
+// memory-bound everywhere. Two blocks a multiprocessor keep 128 KB in flight there (head_dim
+// 128); 4.8 TB/s over 132 of them at a latency of 0.8 us need 29 KB.
 
 #include <cmath>
 #include <cstdint>
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -42,8 +47,8 @@ namespace headway::kernels {
 
 template <class T>
 struct PagedDecodeArgs {
-  T* out = nullptr;        // [sequences][queries][heads][head_dim]
-  const T* q = nullptr;    // the same
+  T* out = nullptr;      // [sequences][queries][heads][head_dim]
+  const T* q = nullptr;  // the same
   PagedKv<T> kv;
   std::int32_t sequences = 0;
   std::int32_t queries = 1;  // the newest tokens of each sequence
@@ -62,15 +67,15 @@ __global__ void __launch_bounds__(32) paged_decode_plain(PagedDecodeArgs<T> a) {
   const int query = static_cast<int>(blockIdx.x) / a.heads;
   const int head = static_cast<int>(blockIdx.x) % a.heads;
   const std::int64_t row = std::int64_t{sequence} * gridDim.x + blockIdx.x;
-  attend_plainly<kDim>(a.out + row * kDim, a.q + row * kDim, a.kv, sequence,
-                       head / (a.heads / a.kv.kv_heads),
-                       visible_to(a.kv.lengths[sequence] - a.queries + query, a.window),
-                       a.scale * kLog2E);
+  attend_plainly<kDim>(
+      a.out + row * kDim, a.q + row * kDim, a.kv, sequence, head / (a.heads / a.kv.kv_heads),
+      visible_to(a.kv.lengths[sequence] - a.queries + query, a.window), a.scale * kLog2E);
 }
 
 // --- Versions 2 and 3 --------------------------------------------------------------------------
 
-// kRowTiles 16-row tiles a block. Fewer row tiles than warps: the warps split the tokens of a stage.
+// kRowTiles 16-row tiles a block. Fewer row tiles than warps: the warps split the tokens of a
+// stage.
 template <class T, int kHeadDim, int kTilesOfRows>
 struct PagedDecode {
   static constexpr int kDim = kHeadDim;
@@ -82,7 +87,8 @@ struct PagedDecode {
   static constexpr int kRows = 16 * kRowTiles;
   static constexpr int kTokenParts = kWarps / kRowTiles;
   static constexpr int kWarpTokens = kTile / kTokenParts;
-  static constexpr int kOutStride = kDim + 8;  // f32 rows of the meeting, padded against bank conflicts
+  static constexpr int kOutStride =
+      kDim + 8;  // f32 rows of the meeting, padded against bank conflicts
 
   using View = SmemView<T, Swizzle128>;
 
@@ -101,7 +107,8 @@ struct PagedDecode {
   }
 };
 
-// The rows of a block: row r of sequence s is query r / group, query head kv_head * group + r % group.
+// The rows of a block: row r of sequence s is query r / group, query head kv_head * group + r %
+// group.
 struct DecodeRows {
   int group, queries, heads, first_head;
   __device__ __forceinline__ int query(int row) const { return row / group; }
@@ -123,13 +130,15 @@ __device__ __forceinline__ void load_queries(T* queries, const PagedDecodeArgs<T
     const bool exists = rows.exists(first_row + row);
     const std::int64_t place = exists ? rows.place(first_row + row) : 0;
     cp_async16(view.at(row, col),
-               a.q + (std::int64_t{sequence} * a.queries * a.heads + place) * S::kDim + col, exists);
+               a.q + (std::int64_t{sequence} * a.queries * a.heads + place) * S::kDim + col,
+               exists);
   }
 }
 
 // scores[t]: this warp's 16 rows against its 8 tokens t.
 template <class S, class T, int kTiles>
-__device__ __forceinline__ void score_tokens(TileC (&scores)[kTiles], const TileA<T> (&q)[S::kDim / 16],
+__device__ __forceinline__ void score_tokens(TileC (&scores)[kTiles],
+                                             const TileA<T> (&q)[S::kDim / 16],
                                              const LaneView<T>& k_lanes) {
   clear(scores);
 #pragma unroll
@@ -161,7 +170,8 @@ __device__ __forceinline__ void add_values(TileC (&out)[kOutTiles], const TileC 
   }
 }
 
-// The warps' results meet in shared memory (f32) and leave as one: the final output, or a partial one.
+// The warps' results meet in shared memory (f32) and leave as one: the final output, or a partial
+// one.
 template <class S, class T>
 __device__ __forceinline__ void finish_decode(float* meeting, const PagedDecodeArgs<T>& a,
                                               const SplitItem& item, int first_row,
@@ -310,6 +320,8 @@ inline int decode_units(int heads, int kv_heads, int queries) {
   return kv_heads * ((rows + block_rows - 1) / block_rows);
 }
 inline constexpr int kDecodeTile = 64;
+// Blocks that a multiprocessor is to hold: as many as keep the same bytes in flight.
+inline int decode_blocks_per_multiprocessor(int head_dim) { return 256 / head_dim; }
 
 template <class S, class T>
 void launch_decode_shape(const PagedDecodeArgs<T>& a, Stream stream) {
@@ -323,9 +335,12 @@ void launch_decode_shape(const PagedDecodeArgs<T>& a, Stream stream) {
 template <class T, int kDim>
 void launch_decode_dim(const PagedDecodeArgs<T>& a, Stream stream) {
   switch (decode_row_tiles(a.heads / a.kv.kv_heads * a.queries)) {
-    case 1: return launch_decode_shape<PagedDecode<T, kDim, 1>>(a, stream);
-    case 2: return launch_decode_shape<PagedDecode<T, kDim, 2>>(a, stream);
-    default: return launch_decode_shape<PagedDecode<T, kDim, 4>>(a, stream);
+    case 1:
+      return launch_decode_shape<PagedDecode<T, kDim, 1>>(a, stream);
+    case 2:
+      return launch_decode_shape<PagedDecode<T, kDim, 2>>(a, stream);
+    default:
+      return launch_decode_shape<PagedDecode<T, kDim, 4>>(a, stream);
   }
 }
 
@@ -346,11 +361,11 @@ struct DecodeCase {
   int slots;  // blocks the plan reckons with: many cut sequences up, one does not
 };
 
-inline std::vector<DecodeCase> decode_cases(int head_dim) {
-  std::vector<DecodeCase> cases{
-      {{0, 1, 64, 150}, 2, 4, 1, 16, 64},  // empty, one token, a whole tile, two pieces
-      {{40, 3, 140}, 1, 8, 3, 7, 8}};      // drafted tokens: 24 rows, two row tiles
-  if (head_dim == 64) {
+// What depends on the rows' packing alone is tried with one head_dim and one dtype.
+inline std::vector<DecodeCase> decode_cases(int head_dim, bool packing) {
+  std::vector<DecodeCase> cases{{{0, 1, 64, 150}, 2, 4, 1, 16, 64}};          // 150: two pieces
+  if (head_dim == 128 && packing) cases.push_back({{40, 3}, 1, 8, 3, 7, 8});  // 24 rows
+  if (head_dim == 64 && packing) {
     cases.push_back({{70}, 1, 16, 5, 64, 1});  // 80 rows: two blocks of 64, not cut up
     cases.push_back({{33}, 1, 1, 1, 1, 1});    // no group, pages of one token
   }
@@ -368,7 +383,8 @@ void check_decode_case(const DecodeCase& c, int head_dim, int window,
   for (std::size_t s = 0; s < c.lengths.size(); ++s) {
     for (int i = 0; i < c.queries && c.lengths[s] > 0; ++i) {
       tokens.push_back({s, c.lengths[s] - c.queries + i});
-      places.push_back((s * static_cast<std::size_t>(c.queries) + static_cast<std::size_t>(i)) * row);
+      places.push_back((s * static_cast<std::size_t>(c.queries) + static_cast<std::size_t>(i)) *
+                       row);
     }
   }
   const auto all = c.lengths.size() * static_cast<std::size_t>(c.queries) * row;
@@ -390,12 +406,13 @@ void check_decode_case(const DecodeCase& c, int head_dim, int window,
   DeviceCache<T> d_cache(cache);
   DeviceBuffer<T> d_q(q), out(all), plain(all);
   const SplitPlan plan =
-      plan_split_kv(c.lengths, c.queries, window,
-                    decode_units(heads, c.kv_heads, c.queries), c.slots, kDecodeTile);
+      plan_split_kv(c.lengths, c.queries, window, decode_units(heads, c.kv_heads, c.queries),
+                    c.slots, kDecodeTile);
   DeviceSplit split(plan, c.queries * heads, head_dim);
-  PagedDecodeArgs<T> args{out.data(), d_q.data(), d_cache.of(0),
-                          static_cast<std::int32_t>(c.lengths.size()), c.queries, heads, window,
-                          static_cast<float>(scale), split.view};
+  PagedDecodeArgs<T> args{
+      out.data(), d_q.data(), d_cache.of(0), static_cast<std::int32_t>(c.lengths.size()),
+      c.queries,  heads,      window,        static_cast<float>(scale),
+      split.view};
   const std::string what = std::string(kTypeName<T>) + ", group " + std::to_string(c.group) + ", " +
                            std::to_string(c.queries) + " queries, page " +
                            std::to_string(c.page_size) + ", window " + std::to_string(window) +
@@ -403,16 +420,17 @@ void check_decode_case(const DecodeCase& c, int head_dim, int window,
                            std::to_string(plan.partial_count()) + " partial results";
   launch_paged_decode(args, head_dim, {});
   results.push_back({what, relative_error(out.download(), want), kAttentionTolerance<T>});
-  if (c.queries > 1) return;
+  if (c.queries > 1) return;  // once is enough
   args.out = plain.data();
   launch_paged_decode_plain(args, head_dim, {});
-  results.push_back({what + ": plain", relative_error(plain.download(), want), kAttentionTolerance<T>});
+  results.push_back(
+      {what + ": plain", relative_error(plain.download(), want), kAttentionTolerance<T>});
 }
 
 template <class T>
 std::vector<CheckResult> check_paged_decode(int head_dim, bool windowed) {
   std::vector<CheckResult> results;
-  for (const DecodeCase& c : decode_cases(head_dim)) {
+  for (const DecodeCase& c : decode_cases(head_dim, std::is_same_v<T, bf16>)) {
     const int window = c.queries == 1 ? 70 : 23;  // over a tile's edge, and within a tile
     check_decode_case<T>(c, head_dim, windowed ? window : 0, results);
   }
@@ -433,14 +451,17 @@ std::unique_ptr<Prepared> prepare_paged_decode(int head_dim, int window, const C
   cache.view.kv_heads = kv_heads;
   fill_normal(cache.k.data(), cache.k.size(), static_cast<std::uint32_t>(seed) + 1);
   fill_normal(cache.v.data(), cache.v.size(), static_cast<std::uint32_t>(seed) + 2);
-  DeviceSplit split(plan_split_kv(lengths, 1, window, decode_units(heads, kv_heads, 1),
-                                  2 * device_limits().multiprocessors, kDecodeTile),
-                    heads, head_dim);
+  DeviceSplit split(
+      plan_split_kv(lengths, 1, window, decode_units(heads, kv_heads, 1),
+                    decode_blocks_per_multiprocessor(head_dim) * device_limits().multiprocessors,
+                    kDecodeTile),
+      heads, head_dim);
   DeviceBuffer<T> q = normal_buffer<T>(queries, seed + 3);
   DeviceBuffer<T> out(queries);
-  const PagedDecodeArgs<T> args{out.data(), q.data(), cache.of(0),
-                                static_cast<std::int32_t>(lengths.size()), 1, heads, window,
-                                1.0f / std::sqrt(static_cast<float>(head_dim)), split.view};
+  const PagedDecodeArgs<T> args{
+      out.data(), q.data(), cache.of(0), static_cast<std::int32_t>(lengths.size()),
+      1,          heads,    window,      1.0f / std::sqrt(static_cast<float>(head_dim)),
+      split.view};
   return prepared([=, cache = std::move(cache), split = std::move(split), q = std::move(q),
                    out = std::move(out)](int copy, Stream stream) mutable {
     PagedDecodeArgs<T> call = args;

@@ -14,10 +14,10 @@ namespace headway::kernels {
 //
 //   row(s, t) = page_table[s * max_pages + t / page_size] * page_size + t % page_size
 //
-// and k, v are [row][kv_head][head_dim], vLLM's layout (each base is one half of its tensor). Any page
-// size from 1 token up; a contiguous cache is one page a sequence. Plain pointers, owned by the caller;
-// k and v 16-byte aligned, head_dim * sizeof(T) a multiple of 16. MLA's latent cache is the same with
-// kv_heads = 1, head_dim = latent + rope and v unused.
+// and k, v are [row][kv_head][head_dim], vLLM's layout (each base is one half of its tensor). Any
+// page size from 1 token up; a contiguous cache is one page a sequence. Plain pointers, owned by
+// the caller; k and v 16-byte aligned, head_dim * sizeof(T) a multiple of 16. MLA's latent cache is
+// the same with kv_heads = 1, head_dim = latent + rope and v unused.
 template <class T>
 struct PagedKv {
   T* k = nullptr;

@@ -1,34 +1,38 @@
 #pragma once
 
-// Prefill attention: the new tokens of each sequence - a whole prompt or the next chunk of one - attend
-// causally to the sequence's history and to one another.
+// Prefill attention: the new tokens of each sequence - a whole prompt or the next chunk of one -
+// attend causally to the sequence's history and to one another.
 //
 //   out[t, h] = sum_j softmax_j(scale * q[t, h] . k[s, j, h / group]) * v[s, j, h / group]
 //
-// for j up to the query's own position, history + t - q_start[s], and within the last `window` tokens
-// if there is a window. K and V are read from pages, the new tokens' included, because that is what a
-// chunk has at hand: an engine writes the chunk's keys and values into the cache first, and its history
-// is nowhere else. A contiguous K and V is the same cache with one page a sequence.
+// for j up to the query's own position, history + t - q_start[s], and within the last `window`
+// tokens if there is a window. K and V are read from pages, the new tokens' included, because that
+// is what a chunk has at hand: an engine writes the chunk's keys and values into the cache first,
+// and its history is nowhere else. A contiguous K and V is the same cache with one page a sequence.
 //
 // Version 1, plain:  one warp a query row, as in decode.
-// Version 2, tiles:  FlashAttention-2 (Dao, 2023): a block owns 128 (or 64) query rows and walks the keys
-//                    once, in tiles of 48 or 64 tokens, with an online softmax; scores and weights stay in registers;
-//                    mma.sync with ldmatrix from swizzled shared memory; the next tile's cp.async
-//                    runs under the present tile's products (two stages, one barrier a tile). A warp owns two
-//                    16-row tiles, so each K and V fragment that it loads serves two products: with one,
-//                    shared memory would be the bottleneck. The query heads of a KV group are packed
-//                    into the rows (row r: new token r / group), so that a short chunk fills its tiles, and blocks
-//                    with the most keys start first.
+// Version 2, tiles:  FlashAttention-2 (Dao, 2023): a block owns 128 (or 64) query rows and walks
+// the keys
+//                    once, in tiles of 48 or 64 tokens, with an online softmax; scores and weights
+//                    stay in registers; mma.sync with ldmatrix from swizzled shared memory; the
+//                    next tile's cp.async runs under the present tile's products (two stages, one
+//                    barrier a tile). A warp owns two 16-row tiles, so each K and V fragment that
+//                    it loads serves two products: with one, shared memory would be the bottleneck.
+//                    The query heads of a KV group are packed into the rows (row r: new token r /
+//                    group), so that a short chunk fills its tiles, and blocks with the most keys
+//                    start first.
 //
-// FLOPs: 4 * head_dim * heads per visible pair (about new * (history + new / 2) of them); bytes: q, out
-// and the visible K and V once. A block does 64 FLOP a byte that it reads (128 rows, bf16), mostly from
-// L2, where the blocks of one KV head run side by side.
+// FLOPs: 4 * head_dim * heads per visible pair (about new * (history + new / 2) of them); bytes: q,
+// out and the visible K and V once. A block of 128 rows does 128 FLOP a byte that it reads (bf16),
+// mostly from L2, where the blocks of one KV head run side by side. Compute-bound from a few
+// hundred tokens.
 
 #include <cmath>
 #include <cstdint>
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -45,7 +49,8 @@ struct PrefillArgs {
   T* out = nullptr;      // [total new tokens][heads][head_dim]
   const T* q = nullptr;  // the same
   PagedKv<T> kv;         // lengths: history and new tokens
-  const std::int32_t* q_start = nullptr;  // [sequences + 1] where a sequence's new tokens begin in q
+  const std::int32_t* q_start =
+      nullptr;  // [sequences + 1] where a sequence's new tokens begin in q
   std::int32_t sequences = 0;
   std::int32_t max_new_tokens = 0;  // the longest of a sequence
   std::int32_t heads = 0;           // a multiple of kv.kv_heads
@@ -65,10 +70,9 @@ __global__ void __launch_bounds__(32) prefill_plain(PrefillArgs<T> a) {
   const int new_tokens = a.q_start[sequence + 1] - begin;
   if (new_token >= new_tokens) return;
   const std::int64_t row = std::int64_t{begin + new_token} * a.heads + head;
-  attend_plainly<kDim>(a.out + row * kDim, a.q + row * kDim, a.kv, sequence,
-                       head / (a.heads / a.kv.kv_heads),
-                       visible_to(a.kv.lengths[sequence] - new_tokens + new_token, a.window),
-                       a.scale * kLog2E);
+  attend_plainly<kDim>(
+      a.out + row * kDim, a.q + row * kDim, a.kv, sequence, head / (a.heads / a.kv.kv_heads),
+      visible_to(a.kv.lengths[sequence] - new_tokens + new_token, a.window), a.scale * kLog2E);
 }
 
 // --- Version 2 ---------------------------------------------------------------------------------
@@ -161,11 +165,9 @@ struct PrefillQueries<S, T, false> {
   }
 };
 
-
 template <class S, class T, class Queries>
 __device__ __forceinline__ void prefill_scores(TileC (&scores)[S::kWarpRowTiles][S::kTile / 8],
-                                               const Queries& queries,
-                                               const LaneView<T>& q_lanes,
+                                               const Queries& queries, const LaneView<T>& q_lanes,
                                                const LaneView<T>& k_lanes) {
 #pragma unroll
   for (int m = 0; m < S::kWarpRowTiles; ++m) clear(scores[m]);
@@ -188,9 +190,9 @@ __device__ __forceinline__ void prefill_scores(TileC (&scores)[S::kWarpRowTiles]
 }
 
 template <class S, class T>
-__device__ __forceinline__ void prefill_values(TileC (&out)[S::kWarpRowTiles][S::kDim / 8],
-                                               const TileA<T> (&weights)[S::kWarpRowTiles][S::kTile / 16],
-                                               const LaneView<T>& v_lanes) {
+__device__ __forceinline__ void prefill_values(
+    TileC (&out)[S::kWarpRowTiles][S::kDim / 8],
+    const TileA<T> (&weights)[S::kWarpRowTiles][S::kTile / 16], const LaneView<T>& v_lanes) {
 #pragma unroll
   for (int t = 0; t < S::kTile / 8; t += 2) {
 #pragma unroll
@@ -366,19 +368,16 @@ struct PrefillCase {
   int kv_heads, group, page_size;
 };
 
-inline std::vector<PrefillCase> prefill_cases(int head_dim, bool with_history) {
-  std::vector<PrefillCase> cases;
-  if (with_history) {
-    // Nothing new, one token, a chunk, a first chunk; 132 rows: two blocks, the second all but empty.
-    cases.push_back({{9, 70, 20, 0}, {0, 1, 33, 5}, 1, 4, 16});
-    // Two rows of a block's 16: rows that do not exist. Odd pages.
-    if (head_dim == 64) cases.push_back({{50, 0}, {9, 3}, 2, 1, 5});
-  } else {
-    cases.push_back({{0, 0, 0, 0}, {40, 0, 1, 12}, 1, 3, 16});  // a group of three: 120 rows
-    // A contiguous cache: one page.
-    if (head_dim == 64) cases.push_back({{0}, {50}, 1, 1, 50});
+// What depends on the rows' packing alone is tried with one head_dim and one dtype.
+inline std::vector<PrefillCase> prefill_cases(int head_dim, bool with_history, bool packing) {
+  if (head_dim == 64 && packing) {
+    // Few rows: the smaller block. Odd pages; a contiguous cache, which is one page.
+    if (with_history) return {{{50, 0}, {9, 3}, 2, 1, 5}};
+    return {{{0}, {50}, 1, 1, 50}, {{0, 0, 0, 0}, {40, 0, 1, 12}, 1, 3, 16}};  // groups of 1, 3
   }
-  return cases;
+  // Nothing new, one token, a chunk, a first chunk; 132 rows: two blocks, the second all but empty.
+  if (with_history) return {{{9, 70, 20, 0}, {0, 1, 33, 5}, 1, 4, 16}};
+  return {{{0, 0}, {20, 1}, 1, 8, 16}};
 }
 
 template <class T>
@@ -404,8 +403,14 @@ void check_prefill_case(const PrefillCase& c, int head_dim, int window,
   DeviceCache<T> d_cache(cache);
   DeviceBuffer<T> d_q(q), out(q.size()), plain(q.size());
   DeviceBuffer<std::int32_t> d_q_start(q_start);
-  PrefillArgs<T> args{out.data(), d_q.data(), d_cache.of(0), d_q_start.data(),
-                      static_cast<std::int32_t>(lengths.size()), longest, heads, window,
+  PrefillArgs<T> args{out.data(),
+                      d_q.data(),
+                      d_cache.of(0),
+                      d_q_start.data(),
+                      static_cast<std::int32_t>(lengths.size()),
+                      longest,
+                      heads,
+                      window,
                       static_cast<float>(scale)};
   const std::string what = std::string(kTypeName<T>) + ", group " + std::to_string(c.group) +
                            ", page " + std::to_string(c.page_size) + ", window " +
@@ -416,13 +421,14 @@ void check_prefill_case(const PrefillCase& c, int head_dim, int window,
   if (c.group > 1) return;
   args.out = plain.data();
   launch_prefill_plain(args, head_dim, {});
-  results.push_back({what + ": plain", relative_error(plain.download(), want), kAttentionTolerance<T>});
+  results.push_back(
+      {what + ": plain", relative_error(plain.download(), want), kAttentionTolerance<T>});
 }
 
 template <class T>
 std::vector<CheckResult> check_prefill(int head_dim, bool windowed, bool with_history) {
   std::vector<CheckResult> results;
-  for (const PrefillCase& c : prefill_cases(head_dim, with_history)) {
+  for (const PrefillCase& c : prefill_cases(head_dim, with_history, std::is_same_v<T, bf16>)) {
     check_prefill_case<T>(c, head_dim, windowed ? 17 : 0, results);
   }
   return results;
@@ -443,14 +449,14 @@ inline PrefillShape prefill_shape(const Case& c, bool with_history) {
 }
 
 template <class T>
-std::unique_ptr<Prepared> prepare_prefill(const PrefillShape& s, int head_dim, int window, int copies,
-                                          std::uint64_t seed) {
+std::unique_ptr<Prepared> prepare_prefill(const PrefillShape& s, int head_dim, int window,
+                                          int copies, std::uint64_t seed) {
   const auto batch = static_cast<std::size_t>(s.batch);
   const PageLayout layout(std::vector<std::int32_t>(batch, s.length()), 16, seed);
   std::vector<std::int32_t> starts;
   for (std::int32_t i = 0; i <= s.batch; ++i) starts.push_back(i * s.new_tokens);
-  const std::size_t queries = batch * static_cast<std::size_t>(s.new_tokens) *
-                              static_cast<std::size_t>(s.heads * head_dim);
+  const std::size_t queries =
+      batch * static_cast<std::size_t>(s.new_tokens) * static_cast<std::size_t>(s.heads * head_dim);
   DeviceCache<T> cache(layout, static_cast<std::size_t>(s.kv_heads * head_dim), copies, true);
   cache.view.kv_heads = s.kv_heads;
   fill_normal(cache.k.data(), cache.k.size(), static_cast<std::uint32_t>(seed) + 1);
@@ -458,8 +464,10 @@ std::unique_ptr<Prepared> prepare_prefill(const PrefillShape& s, int head_dim, i
   DeviceBuffer<T> q = normal_buffer<T>(queries, seed + 3);
   DeviceBuffer<T> out(queries);
   DeviceBuffer<std::int32_t> q_start(starts);
-  const PrefillArgs<T> args{out.data(), q.data(), cache.of(0), q_start.data(), s.batch, s.new_tokens,
-                            s.heads, window, 1.0f / std::sqrt(static_cast<float>(head_dim))};
+  const PrefillArgs<T> args{
+      out.data(),     q.data(), cache.of(0),
+      q_start.data(), s.batch,  s.new_tokens,
+      s.heads,        window,   1.0f / std::sqrt(static_cast<float>(head_dim))};
   return prepared([=, cache = std::move(cache), q = std::move(q), out = std::move(out),
                    q_start = std::move(q_start)](int copy, Stream stream) mutable {
     PrefillArgs<T> call = args;
@@ -480,8 +488,8 @@ Work prefill_work(const PrefillShape& s, int head_dim, int window) {
   const double seen = s.length() - visible_to(s.past, window).low;
   const double queries = 2.0 * s.batch * s.new_tokens * s.heads * head_dim * element;
   const double rows = s.batch * ((s.length() + 15) / 16 * 16.0) + 16;
-  return {4.0 * s.batch * pairs * s.heads * head_dim, s.batch * seen * kv_row + queries, rows * kv_row,
-          queries};
+  return {4.0 * s.batch * pairs * s.heads * head_dim, s.batch * seen * kv_row + queries,
+          rows * kv_row, queries};
 }
 
 template <class T>

@@ -1,14 +1,14 @@
 #pragma once
 
-// Split-KV: when sequences times KV heads are fewer than the blocks a GPU can hold, a long sequence is
-// cut into chunks that different blocks read; each leaves a partial result (normalised output and the
-// base-2 logarithm of its sum) and a second, cheap kernel combines them:
+// Split-KV: when sequences times KV heads are fewer than the blocks a GPU can hold, a long sequence
+// is cut into chunks that different blocks read; each leaves a partial result (normalised output
+// and the base-2 logarithm of its sum) and a second, cheap kernel combines them:
 //
 //   out = sum_p 2^(lse_p - max) * out_p / sum_p 2^(lse_p - max)
 //
 // The plan is made on the host from the lengths, which an engine knows there: about two blocks a
-// multiprocessor, or, where the batch alone fills the GPU, chunks small enough that one long sequence
-// does not outlast the rest.
+// multiprocessor, or, where the batch alone fills the GPU, chunks small enough that one long
+// sequence does not outlast the rest.
 
 #include <algorithm>
 #include <cstdint>
@@ -24,8 +24,8 @@ struct SplitItem {
   std::int32_t sequence, begin, end, partial;
 };
 
-// What the kernels see of a plan. Pointers are owned by the caller. Partial results of a sequence lie at
-// first_partial[s] .. first_partial[s + 1] - 1.
+// What the kernels see of a plan. Pointers are owned by the caller. Partial results of a sequence
+// lie at first_partial[s] .. first_partial[s + 1] - 1.
 struct SplitKv {
   const SplitItem* items = nullptr;
   const std::int32_t* first_partial = nullptr;  // [sequences + 1]
@@ -41,9 +41,9 @@ struct SplitPlan {
   std::int32_t partial_count() const { return first_partial.back(); }
 };
 
-// lengths: tokens of each sequence, the `queries` newest of which ask (0: an empty place in the batch).
-// units: blocks that each item takes (KV heads x row tiles). slots: blocks the GPU holds at once. Chunks
-// are multiples of `tile` tokens and at least two tiles.
+// lengths: tokens of each sequence, the `queries` newest of which ask (0: an empty place in the
+// batch). units: blocks that each item takes (KV heads x row tiles). slots: blocks the GPU holds at
+// once. Chunks are multiples of `tile` tokens and at least two tiles.
 inline SplitPlan plan_split_kv(const std::vector<std::int32_t>& lengths, int queries, int window,
                                int units, int slots, int tile) {
   std::vector<std::int32_t> begins(lengths.size(), 0);
@@ -68,8 +68,10 @@ inline SplitPlan plan_split_kv(const std::vector<std::int32_t>& lengths, int que
       const std::int64_t middle = (low + high) / 2;
       std::int64_t items = 0;
       for (std::size_t s = 0; s < lengths.size(); ++s) items += pieces_of(s, middle * tile);
-      if (items <= limit) high = middle;
-      else low = middle + 1;
+      if (items <= limit)
+        high = middle;
+      else
+        low = middle + 1;
     }
     chunk_tiles = low;
   }
@@ -82,22 +84,25 @@ inline SplitPlan plan_split_kv(const std::vector<std::int32_t>& lengths, int que
     std::int32_t begin = begins[s];
     do {
       const auto end = static_cast<std::int32_t>(std::min<std::int64_t>(begin + chunk, lengths[s]));
-      plan.items.push_back({static_cast<std::int32_t>(s), begin, end, pieces == 1 ? -1 : partial++});
+      plan.items.push_back(
+          {static_cast<std::int32_t>(s), begin, end, pieces == 1 ? -1 : partial++});
       begin = end;
     } while (begin < lengths[s]);
     plan.first_partial.push_back(partial);
   }
-  std::stable_sort(plan.items.begin(), plan.items.end(),
-                   [](const SplitItem& a, const SplitItem& b) { return a.end - a.begin > b.end - b.begin; });
+  std::stable_sort(
+      plan.items.begin(), plan.items.end(),
+      [](const SplitItem& a, const SplitItem& b) { return a.end - a.begin > b.end - b.begin; });
   return plan;
 }
 
-// Writes eight columns of one row of an item's result: `values` are sums of weighted V, `sum` the weights',
-// `max_log2` the exponent they are relative to. place: the row in [queries][heads].
+// Writes eight columns of one row of an item's result: `values` are sums of weighted V, `sum` the
+// weights', `max_log2` the exponent they are relative to. place: the row in [queries][heads].
 template <int kDim, class T>
 __device__ __forceinline__ void write_attention(T* out, const SplitKv& split, const SplitItem& item,
                                                 int rows, int place, int col,
-                                                const float (&values)[8], float sum, float max_log2) {
+                                                const float (&values)[8], float sum,
+                                                float max_log2) {
   const float scale = sum > 0.0f ? 1.0f / sum : 0.0f;
   if (item.partial < 0) {
     Pack16<T> pack;
@@ -117,13 +122,13 @@ __device__ __forceinline__ void write_attention(T* out, const SplitKv& split, co
   if (col == 0) split.lse[at] = sum > 0.0f ? max_log2 + log2f(sum) : minus_infinity();
 }
 
-// Grid (rows, sequences), four warps a block: each warp adds up every fourth partial result, its lanes
-// hold the columns; the warps' sums meet in shared memory. Reads each partial once.
+// Grid (rows, sequences), four warps a block: each warp adds up every fourth partial result, its
+// lanes hold the columns; the warps' sums meet in shared memory. Reads each partial once.
 template <class T, int kDim>
 __global__ void __launch_bounds__(128) combine_split_kv(T* out, SplitKv split) {
   constexpr int kWarps = 4;
   constexpr int kPerLane = kDim / 32;
-  SHARED(float, sums, kWarps * kDim);
+  SHARED(float, sums, kWarps* kDim);
   SHARED(float, weights, kWarps);
   const int row = static_cast<int>(blockIdx.x);
   const int rows = static_cast<int>(gridDim.x);
