@@ -18,16 +18,6 @@ __device__ __forceinline__ int smaller_of(int a, int b) { return a < b ? a : b; 
 // A float that no score reaches; compares equal to itself and is never read from memory.
 __device__ __forceinline__ float minus_infinity() { return __uint_as_float(0xff800000u); }
 
-// Makes the compiler forget what it knows of a value, so that addresses made from it are computed
-// again where they are used, a few integer instructions, instead of being held in registers across
-// a loop.
-__device__ __forceinline__ int recomputed(int value) {
-#ifdef __CUDA_ARCH__
-  asm volatile("" : "+r"(value));
-#endif
-  return value;
-}
-
 // The cache rows of a run of tokens [begin, end) of one sequence, kTile tokens a tile, kept in
 // shared memory for the kStages tiles that are in use or under way. The page table is read one tile
 // further ahead, into a register while a tile is computed, so no copy waits for it. Row -1: no such
@@ -59,7 +49,7 @@ class TokenRows {
   __device__ __forceinline__ std::int32_t find(int offset) const {
     const int token = begin_ + offset;
     if (token >= end_) return -1;
-    return kv_.row(recomputed(sequence_), token);
+    return kv_.row(sequence_, token);
   }
   std::int32_t* ring_;
   const PagedKv<T>& kv_;
@@ -79,7 +69,7 @@ __device__ __forceinline__ void copy_rows(const View (&to)[kCount], const T* con
   // A thread that stays in its column, eight rows (one turn of the swizzle) or more at a step,
   // needs one address and a constant step.
   constexpr bool kFixedColumn = kThreads % kChunks == 0 && kRowsAtOnce % 8 == 0;
-  const int thread = recomputed(static_cast<int>(threadIdx.x));
+  const int thread = static_cast<int>(threadIdx.x);
   const int first_row = thread / kChunks;
   const int first_col = thread % kChunks * 8;
 #pragma unroll kFixedColumn ? 8 : 3
@@ -107,18 +97,6 @@ __device__ __forceinline__ void store_pair(T* to, float first, float second) {
 #else
   std::memcpy(to, &pair, 4);
 #endif
-}
-
-// The tokens that one query may look at: [low, high), the causal limit and the window.
-struct Visible {
-  std::int32_t low;
-  std::int32_t high;
-};
-
-// window: the number of latest tokens seen, the query's own included; 0: all.
-HEADWAY_HOST_DEVICE Visible visible_to(std::int32_t position, std::int32_t window) {
-  const std::int32_t low = position + 1 - window;
-  return {window > 0 && low > 0 ? low : 0, position + 1};
 }
 
 // The two rows that a lane holds of a 16-row accumulator: their running maximum (of the raw scores)

@@ -393,6 +393,7 @@ inline int mla_blocks_per_multiprocessor(int heads, int queries) {
 
 template <class S, class T>
 void launch_mla_shape(const MlaDecodeArgs<T>& a, Stream stream) {
+  if (a.split.item_count == 0) return;  // no sequence
   const dim3 grid(mla_units(a.heads, a.queries), a.split.item_count);
   launch(mla_decode_tiles<S, T>, grid, dim3(S::kThreads), S::kSmemBytes, stream, a);
   if (a.split.partial_count == 0) return;

@@ -325,6 +325,7 @@ inline int decode_blocks_per_multiprocessor(int head_dim) { return 256 / head_di
 
 template <class S, class T>
 void launch_decode_shape(const PagedDecodeArgs<T>& a, Stream stream) {
+  if (a.split.item_count == 0) return;  // no sequence
   const dim3 grid(decode_units(a.heads, a.kv.kv_heads, a.queries), a.split.item_count);
   launch(paged_decode_tiles<S, T>, grid, dim3(S::kThreads), S::kSmemBytes, stream, a);
   if (a.split.partial_count == 0) return;

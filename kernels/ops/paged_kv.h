@@ -34,4 +34,16 @@ struct PagedKv {
   }
 };
 
+// The tokens that one query may look at: [low, high), the causal limit and the window.
+struct Visible {
+  std::int32_t low;
+  std::int32_t high;
+};
+
+// window: the number of latest tokens seen, the query's own included; 0: all.
+HEADWAY_HOST_DEVICE Visible visible_to(std::int32_t position, std::int32_t window) {
+  const std::int32_t low = position + 1 - window;
+  return {window > 0 && low > 0 ? low : 0, position + 1};
+}
+
 }  // namespace headway::kernels

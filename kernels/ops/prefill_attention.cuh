@@ -189,6 +189,20 @@ __device__ __forceinline__ void prefill_scores(TileC (&scores)[S::kWarpRowTiles]
   }
 }
 
+// warp_row: the warp's first row. first_token: of scores[m][0].
+template <class S, class T>
+__device__ __forceinline__ void mask_prefill(TileC (&scores)[S::kWarpRowTiles][S::kTile / 8],
+                                             const PrefillRows<T>& rows, int warp_row,
+                                             int first_token, int lane) {
+#pragma unroll
+  for (int m = 0; m < S::kWarpRowTiles; ++m) {
+    const int row = warp_row + 16 * m;
+    const Visible visible[2] = {rows.visible(row + TileC::row(lane, 0)),
+                                rows.visible(row + TileC::row(lane, 2))};
+    mask_scores(scores[m], visible, first_token, lane);
+  }
+}
+
 template <class S, class T>
 __device__ __forceinline__ void prefill_values(
     TileC (&out)[S::kWarpRowTiles][S::kDim / 8],
@@ -269,8 +283,8 @@ __global__ void __launch_bounds__(S::kThreads) prefill_tiles(PrefillArgs<T> a) {
   __syncthreads();
   const auto copy = [&](int tile) {
     if (tile < tiles) {
-      const std::int64_t row_stride = std::int64_t{recomputed(a.kv.kv_heads)} * S::kDim;
-      const int first = recomputed(kv_head) * S::kDim;
+      const std::int64_t row_stride = std::int64_t{a.kv.kv_heads} * S::kDim;
+      const int first = kv_head * S::kDim;
       const T* const sources[2] = {a.kv.k + first, a.kv.v + first};
       const typename S::View to[2] = {S::k_view(stages, tile), S::v_view(stages, tile)};
       copy_rows<S::kThreads, S::kTile, S::kDim>(to, sources, row_stride, tokens.of(tile));
@@ -301,15 +315,9 @@ __global__ void __launch_bounds__(S::kThreads) prefill_tiles(PrefillArgs<T> a) {
                          lanes_of_b_nk(S::k_view(stages, tile), lane));
     const int first_token = begin + tile * S::kTile;
     if (first_token < last_visible.low || first_token + S::kTile > first_visible.high) {
-      // Read again rather than kept: registers are dear here, and masked tiles are few.
-      const PrefillRows<T> rows(a, sequence, kv_head);
-#pragma unroll
-      for (int m = 0; m < S::kWarpRowTiles; ++m) {
-        const int row = first_row + warp_row + 16 * m;
-        const Visible visible[2] = {rows.visible(row + TileC::row(lane, 0)),
-                                    rows.visible(row + TileC::row(lane, 2))};
-        mask_scores(scores[m], visible, first_token, lane);
-      }
+      // The rows are read again rather than kept: registers are dear, and masked tiles are few.
+      mask_prefill<S>(scores, PrefillRows<T>(a, sequence, kv_head), first_row + warp_row,
+                      first_token, lane);
     }
     TileA<T> weights[S::kWarpRowTiles][S::kTile / 16];
 #pragma unroll
@@ -354,7 +362,7 @@ void launch_prefill_dim(const PrefillArgs<T>& a, Stream stream) {
 
 template <class T>
 void launch_prefill(const PrefillArgs<T>& a, int head_dim, Stream stream) {
-  if (a.max_new_tokens == 0) return;
+  if (a.max_new_tokens == 0 || a.sequences == 0) return;
   if (head_dim == 64) return launch_prefill_dim<T, 64>(a, stream);
   if (head_dim == 128) return launch_prefill_dim<T, 128>(a, stream);
   throw std::invalid_argument("prefill attention: head_dim must be 64 or 128");
