@@ -20,8 +20,11 @@ class Refinement {
     }
   }
 
-  void look_at(std::int64_t value, std::int64_t count) {
-    if (wanted_[ValueSketch::bucket_of(value)] != 0) runs_.push_back({value, count});
+  void look_at(const std::int64_t* values, std::size_t n, std::int64_t count) {
+    const std::uint8_t* wanted = wanted_.data();
+    for (std::size_t i = 0; i < n; ++i) {
+      if (wanted[ValueSketch::bucket_of(values[i])] != 0) runs_.push_back({values[i], count});
+    }
   }
 
   // REQUIRES: every value has been looked at; ranks that were named, in ascending order.
@@ -81,8 +84,11 @@ std::vector<double> ValueSample::percentiles(std::span<const double> qs) const {
   Refinement refinement(sketch_, ranks);
   std::size_t i = 0;
   for (const Stretch& stretch : stretches_) {
-    for (const std::size_t end = i + stretch.values; i < end; ++i) {
-      refinement.look_at(chunks_[i / kChunk][i % kChunk], stretch.count);
+    for (std::size_t left = stretch.values; left > 0;) {
+      const std::size_t here = std::min(left, kChunk - i % kChunk);
+      refinement.look_at(chunks_[i / kChunk].get() + i % kChunk, here, stretch.count);
+      i += here;
+      left -= here;
     }
   }
   const std::vector<std::int64_t> values = refinement.values_at(ranks);

@@ -73,9 +73,15 @@ class ValueSketch {
 template <typename ValueOf>
 void ValueSketch::add_all(std::size_t n, std::int64_t count, ValueOf value_of) {
   if (n == 0 || count == 0) return;
-  std::int64_t least = value_of(0), most = least;
+  const std::int64_t first = value_of(0);
+  std::int64_t least = first, most = first;
+  // About the first value, so that the sums of a run of neighbours fit one word; else they are taken
+  // as they are.
+  constexpr std::int64_t kNear = std::int64_t{1} << 24;
   Wide sum = 0;
   WideBits squares = 0;
+  std::int64_t near_sum = 0;
+  std::uint64_t near_squares = 0, near = 0;
   for (std::size_t i = 0; i < n; ++i) {
     const std::int64_t value = value_of(i);
     const std::size_t bucket = bucket_of(value);
@@ -83,9 +89,19 @@ void ValueSketch::add_all(std::size_t n, std::int64_t count, ValueOf value_of) {
     counts_[bucket] += count;
     least = std::min(least, value);
     most = std::max(most, value);
-    sum += value;
-    squares += static_cast<WideBits>(value) * static_cast<WideBits>(value);
+    const std::int64_t off = value - first;
+    if (off < kNear && off > -kNear && i < 0x8000) {
+      ++near;
+      near_sum += off;
+      near_squares += static_cast<std::uint64_t>(off * off);
+    } else {
+      sum += value;
+      squares += static_cast<WideBits>(value) * static_cast<WideBits>(value);
+    }
   }
+  const auto at = static_cast<WideBits>(first);
+  sum += static_cast<Wide>(first) * static_cast<Wide>(near) + near_sum;
+  squares += at * at * near + 2 * at * static_cast<WideBits>(static_cast<Wide>(near_sum)) + near_squares;
   SIM_CHECK(least >= 0, "a sketch of negative values");
   min_ = count_ == 0 ? least : std::min(min_, least);
   max_ = std::max(max_, most);

@@ -58,6 +58,8 @@ std::vector<Case> cases() {
       {"mooncake-cache", R"({"trace": "mooncake-conversation", "limit": 3000})",
        R"(, "enable_prefix_caching": true, "max_model_len": 131072)",
        R"({"replicas": 8, "router": "least-outstanding"})", false, "llama-3.1-8b"},
+      {"closed-64-short", R"({"num_prompts": 5000, "max_concurrency": 64, "input_len": 512,
+                              "output_len": 20})"},
       {"closed-64", R"({"num_prompts": 5000, "max_concurrency": 64, "input_len": 512,
                         "output_len": 200})"},
       {"closed-64-long", R"({"num_prompts": 5000, "max_concurrency": 64, "input_len": 512,
