@@ -322,6 +322,9 @@ std::vector<Point> planned_points(const Device& device, const std::vector<Kernel
   options.flops = device.flops;
   options.bytes_per_s = device.bytes_per_s;
   options.memory_bytes = device.memory_bytes;
+  if (request.largest_call_bytes > 0) {
+    options.memory_bytes = std::min(options.memory_bytes, request.largest_call_bytes);
+  }
   options.longest_call_s = request.longest_call_s;
   options.seed = request.seed;
   return make_grid(entries, options);

@@ -18,6 +18,7 @@ struct ProfileRequest {
   std::uint64_t seed = 1;
   StoppingRule rule;
   double longest_call_s = 0.05;
+  double largest_call_bytes = 0;  // of buffers; 0 = what the device holds
   bool sustained = false;  // also run the largest products for two seconds
   std::string command_line;
   const std::atomic<bool>* stop = nullptr;
