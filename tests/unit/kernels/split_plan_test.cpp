@@ -19,7 +19,8 @@ std::int32_t longest_item(const SplitPlan& plan) {
   return longest;
 }
 
-// Every token from `first` to the length in exactly one item, partial results numbered without gaps.
+// Every token from `first` to the length in exactly one item, partial results numbered without
+// gaps.
 void check_cover(const SplitPlan& plan, const Lengths& lengths, const Lengths& first, int tile) {
   std::map<std::int32_t, std::vector<SplitItem>> of;
   for (const SplitItem& item : plan.items) of[item.sequence].push_back(item);
@@ -54,8 +55,8 @@ TEST_CASE("a split-KV plan covers every token once, whatever the batch", "[unit]
     const int units = 1 + random.below(16);
     const int slots = 1 + random.below(300);
     INFO("round " << round);
-    check_cover(plan_split_kv(lengths, 1, 0, units, slots, 64), lengths,
-                Lengths(lengths.size(), 0), 64);
+    check_cover(plan_split_kv(lengths, 1, 0, units, slots, 64), lengths, Lengths(lengths.size(), 0),
+                64);
   }
 }
 
