@@ -7,7 +7,8 @@
 #
 #   sh kernels/gpu_session.sh [--out DIR] [--budget-s N] [--grid quick|full] [--limit-s N]
 #                             [--arch 90a] [--jobs N] [--scenario FILE] [--build-only]
-#   sh kernels/gpu_session.sh pack FILE.tar.gz     the source and those headers, to carry over
+#   sh kernels/gpu_session.sh pack FILE.tar.gz     source, those headers, build/headway-validate:
+#                                                  what to carry over
 #
 # In --out (default gpu-session): build/, profile/, session.log, one log a step, device.txt.
 # Exit codes: 0 fine; 1 a check failed or a step broke; 2 no GPU, no compiler or no headers.
@@ -41,6 +42,19 @@ commit() {
     cat "$root/kernels/headers/commit" 2>/dev/null
 }
 
+# headway-validate needs all of the simulator, so it travels built, with the libraries that a bare
+# machine lacks and the data where an installed program looks for them.
+pack_validate() {
+  [ -x "$root/build/headway-validate" ] || { echo "without validate: it is not built" >&2; return; }
+  mkdir -p "$1/bin" "$1/lib" "$1/share/headway" || exit 1
+  cp "$root/build/headway-validate" "$1/bin/" || exit 1
+  ldd "$1/bin/headway-validate" | awk '/lib(fmt|openblas|gfortran|quadmath|z)\./ { print $3 }' |
+    while read -r library; do cp -L "$library" "$1/lib/"; done
+  ln -s ../../../sim/model/catalogue "$1/share/headway/models"
+  ln -s ../../../sim/hardware/catalogue "$1/share/headway/gpus"
+  for kind in profiles traces scenarios; do ln -s "../../../$kind" "$1/share/headway/$kind"; done
+}
+
 pack() {
   [ $# = 1 ] || refuse "pack takes the name of the package"
   require_headers
@@ -51,6 +65,7 @@ pack() {
     tar -xf - -C "$stage/headway" || exit 1
   cp -rL "$json/nlohmann" "$cli/CLI" "$stage/headway/kernels/headers/" || exit 1
   commit > "$stage/headway/kernels/headers/commit"
+  pack_validate "$stage/headway/prebuilt"
   tar -czf "$1" -C "$stage" headway || exit 1
   echo "$1: unpack it and run sh headway/kernels/gpu_session.sh"
 }
@@ -134,7 +149,7 @@ for folder in "$json" "$cli"; do
   [ "$folder" = /usr/include ] || flags="$flags -I$folder"
 done
 cat > "$out/build/compile.sh" <<COMPILE
-# compile.sh SOURCE: into one object a source, named after it.
+# compile.sh SOURCE: into one object a source, named after it. 255 tells xargs to begin no more.
 object=$out/build/\$(echo "\$1" | tr / _).o
 defines=
 case \$1 in
@@ -143,9 +158,9 @@ case \$1 in
              -DHEADWAY_SOURCE_DIR="$root" -DHEADWAY_BUILD_DIR="$out/build"' ;;
 esac
 case \$1 in
-  *.cu) exec $nvcc $flags -gencode=arch=compute_$arch,code=sm_$arch -c "\$1" -o "\$object" ;;
-  *) exec g++ $flags -I$cuda/include \$defines -c "\$1" -o "\$object" ;;
-esac
+  *.cu) $nvcc $flags -gencode=arch=compute_$arch,code=sm_$arch -c "\$1" -o "\$object" ;;
+  *) g++ $flags -I$cuda/include \$defines -c "\$1" -o "\$object" ;;
+esac || exit 255
 COMPILE
 cat > "$out/build/build.sh" <<BUILD
 cd "$root" || exit 1
@@ -172,16 +187,25 @@ step build "${HEADWAY_BUILD_S:-240}" sh "$out/build/build.sh"
 { nvidia-smi -q 2>/dev/null || echo "no nvidia-smi"; } > "$out/device.txt"
 step checks 90 "$out/build/kernel_tests_cuda"
 # What is left, less a reserve for what follows the profile.
-reserve=30
-[ -n "$scenario" ] && reserve=120
+validate=
+for program in "$root/prebuilt/bin/headway-validate" "$root/build/headway-validate"; do
+  [ -z "$validate" ] && [ -x "$program" ] && validate=$program
+done
+reserve=10
+[ -n "$validate" ] && reserve=130
 most=$((limit - $(elapsed) - reserve))
 [ "$budget" -lt "$most" ] || budget=$most
 [ "$budget" -ge 20 ] || { say "no time left to profile"; exit 1; }
 step profile $((budget + 20)) "$out/build/headway-profile" --device cuda --grid "$grid" \
   --budget-s "$budget" -o "$out/profile"
-if [ -n "$scenario" ] && [ -x "$root/build/headway-validate" ]; then
-  step validate 100 "$root/build/headway-validate" --device cuda "$scenario"
-elif [ -n "$scenario" ]; then
-  say "validate: left out, no $root/build/headway-validate"
+
+LD_LIBRARY_PATH=$root/prebuilt/lib:${LD_LIBRARY_PATH:-}
+export LD_LIBRARY_PATH
+if [ -z "$validate" ]; then
+  say "validate: left out, headway-validate is not there"
+elif ! "$validate" --help > "$out/validate.log" 2>&1; then
+  say "validate: left out, headway-validate does not start here ($(tail -n 1 "$out/validate.log"))"
+else
+  step validate 120 "$validate" --device cuda $scenario
 fi
 say "done: $out/profile"
