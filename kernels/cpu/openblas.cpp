@@ -4,16 +4,7 @@
 #include <cmath>
 #include <cstdlib>
 
-#if HEADWAY_OPENBLAS
-
-// The three functions used, as OpenBLAS declares them; its header's name and place differ between
-// systems.
-extern "C" {
-void cblas_sgemm(int order, int transpose_a, int transpose_b, int m, int n, int k, float alpha,
-                 const float* a, int lda, const float* b, int ldb, float beta, float* c, int ldc);
-void openblas_set_num_threads(int threads);
-char* openblas_get_corename(void);
-}
+#include <dlfcn.h>
 
 namespace headway::kernels::cpu {
 namespace {
@@ -21,22 +12,42 @@ namespace {
 constexpr int kRowMajor = 101, kNoTranspose = 111;
 constexpr std::int64_t kBlock = 32;  // panels widened at a time
 
-bool on_one_thread() {
-  openblas_set_num_threads(1);
-  return true;
+// The three functions used, as its cblas.h declares them.
+struct OpenBlas {
+  void (*sgemm)(int order, int transpose_a, int transpose_b, int m, int n, int k, float alpha,
+                const float* a, int lda, const float* b, int ldb, float beta, float* c, int ldc);
+  void (*set_num_threads)(int threads);
+  char* (*get_corename)();
+
+  bool ok() const { return sgemm != nullptr && set_num_threads != nullptr && get_corename != nullptr; }
+};
+
+template <typename Function>
+void find(void* library, Function*& function, const char* name) {
+  function = reinterpret_cast<Function*>(dlsym(library, name));
+}
+
+// Opened once and never closed: it keeps threads of its own.
+const OpenBlas& openblas() {
+  static const OpenBlas loaded = [] {
+    OpenBlas b{};
+    if (void* library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL)) {
+      find(library, b.sgemm, "cblas_sgemm");
+      find(library, b.set_num_threads, "openblas_set_num_threads");
+      find(library, b.get_corename, "openblas_get_corename");
+    }
+    if (b.ok()) b.set_num_threads(1);
+    return b;
+  }();
+  return loaded;
 }
 
 }  // namespace
 
-std::string openblas_core() {
-  static const bool ready = on_one_thread();
-  return ready ? openblas_get_corename() : "";
-}
+std::string openblas_core() { return openblas().ok() ? openblas().get_corename() : ""; }
 
 void openblas_matmul(const float* x, std::int64_t x_stride, const PackedWeights& w, float* y,
                      std::int64_t y_stride, std::int64_t m, std::vector<float>& scratch) {
-  static const bool ready = on_one_thread();
-  (void)ready;
   const std::int64_t panels = (w.n + kPanel - 1) / kPanel;
   scratch.resize(static_cast<std::size_t>(kBlock * kPanel * w.k));
   for (std::int64_t first = 0; first < panels; first += kBlock) {
@@ -49,7 +60,7 @@ void openblas_matmul(const float* x, std::int64_t x_stride, const PackedWeights&
       }
     }
     const std::int64_t columns = std::min(width, w.n - first * kPanel);
-    cblas_sgemm(kRowMajor, kNoTranspose, kNoTranspose, static_cast<int>(m),
+    openblas().sgemm(kRowMajor, kNoTranspose, kNoTranspose, static_cast<int>(m),
                 static_cast<int>(columns), static_cast<int>(w.k), 1.0F, x,
                 static_cast<int>(x_stride), scratch.data(), static_cast<int>(width), 0.0F,
                 y + first * kPanel, static_cast<int>(y_stride));
@@ -78,18 +89,3 @@ double openblas_error() {
 }
 
 }  // namespace headway::kernels::cpu
-
-#else
-
-namespace headway::kernels::cpu {
-
-std::string openblas_core() { return ""; }
-void openblas_matmul(const float*, std::int64_t, const PackedWeights&, float*, std::int64_t,
-                     std::int64_t, std::vector<float>&) {
-  std::abort();
-}
-double openblas_error() { return 0; }
-
-}  // namespace headway::kernels::cpu
-
-#endif
