@@ -8,8 +8,7 @@ namespace fs = std::filesystem;
 namespace {
 
 // The source tree keeps models and GPUs beside their readers; an installed prefix has one folder.
-std::string source_folder(const std::string& kind) {
-  const fs::path root = HEADWAY_SOURCE_DIR;
+std::string source_folder(const fs::path& root, const std::string& kind) {
   if (kind == "models") return root / "sim/model/catalogue";
   if (kind == "gpus") return root / "sim/hardware/catalogue";
   return root / kind;
@@ -42,8 +41,11 @@ std::string data_folder(const std::string& kind) {
   if (!ec) {
     const fs::path installed = self.parent_path().parent_path() / "share/headway" / kind;
     if (fs::is_directory(installed, ec)) return installed;
+    // A build folder within a source tree, which may have moved since (to a machine with a GPU).
+    const std::string beside = source_folder(self.parent_path().parent_path(), kind);
+    if (fs::is_directory(beside, ec)) return beside;
   }
-  return source_folder(kind);
+  return source_folder(HEADWAY_SOURCE_DIR, kind);
 }
 
 std::vector<std::string> catalogue_names(const std::string& kind) {
