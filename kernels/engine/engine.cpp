@@ -73,6 +73,7 @@ class Engine::Loop {
 
   EngineRun run() {
     clock_.start();
+    const SimTime cpu_begin = clock_.cpu_time();
     for (;;) {
       take_in(clock_.now());
       scheduler_->plan(clock_.now(), plan_);
@@ -89,6 +90,8 @@ class Engine::Loop {
       wait();
     }
     run_.end = clock_.now();
+    run_.wall_busy_s = (run_.end - waited_).seconds();
+    run_.cpu_s = (clock_.cpu_time() - cpu_begin - waited_cpu_).seconds();
     scheduler_->check_kv();
     run_.prefix_hits = static_cast<std::int64_t>(scheduler_->kv_usage().prefix_hits);
     for (Observer* o : observers_) o->on_end(run_.end);
@@ -139,7 +142,11 @@ class Engine::Loop {
     if (made_room) return;
     const SimTime next = std::min(client_.next_send().value_or(SimTime::never()), plan_.wake_at);
     SIM_CHECK(next != SimTime::never(), "INV-6: requests wait, and nothing will change that");
+    // Up to that instant the engine has nothing to do; waking up late is time lost.
+    const SimTime begin = clock_.now(), cpu_begin = clock_.cpu_time();
     clock_.wait_until(next);
+    waited_ += std::max(next - begin, SimTime());
+    waited_cpu_ += clock_.cpu_time() - cpu_begin;
   }
 
   void heed_plan(SimTime now) {
@@ -187,8 +194,6 @@ class Engine::Loop {
     const double kernels = (after - before).us(), draft = (done - drafting).us();
     run_.steps.push_back({record.batch, input_.rows(), record.prefill_tokens, kernels, draft,
                           wall - kernels - draft, wall > 0 ? cpu / wall : 1, shape_});
-    run_.wall_busy_s += wall * 1e-6;
-    run_.cpu_s += cpu * 1e-6;
   }
 
   StepRecord record_of_plan(const KvUsage& usage) const {
@@ -344,6 +349,7 @@ class Engine::Loop {
   StepUpdate update_;
   StepInput input_;
   StepShape shape_;
+  SimTime waited_, waited_cpu_;
   EngineRun run_;
 };
 

@@ -48,7 +48,7 @@ struct EngineRun {
   SpeculationStats speculation;
   std::int64_t draft_chances = 0;  // sequences and steps that a drafter was asked for
   SimTime end;
-  double wall_busy_s = 0, cpu_s = 0;  // in steps: wall time, and CPU time of this thread
+  double wall_busy_s = 0, cpu_s = 0;  // while there was work: wall time, and CPU time of this thread
 };
 
 // A serving engine in real time: the simulator's client, scheduler and KV classes, real kernels. One

@@ -33,6 +33,7 @@ class CpuDevice final : public ValidationDevice {
                           std::int32_t) override {
     TokenCheck check;
     check.rule = "equal, every token";
+    check.all_answers = std::ssize(conversations);
     ReferenceDecoder reference(weights_);
     std::map<std::vector<std::int32_t>, std::vector<std::int32_t>> known;  // by prompt
     for (const Conversation& c : conversations) {

@@ -13,6 +13,7 @@ namespace headway::kernels {
 // How the engine's answers compare with those of one request alone.
 struct TokenCheck {
   std::int64_t answers = 0, tokens = 0;  // compared
+  std::int64_t all_answers = 0;          // that there were
   std::int64_t different = 0;            // tokens that differ, beyond what `rule` lets pass
   std::int64_t near_ties = 0;            // differ, but within what the arithmetic cannot tell apart
   std::string rule;                      // "equal, every token"

@@ -65,10 +65,10 @@ class Planner {
       add("rope", {{"head_dim", dim}}, {ops_.heads, ops_.kv_heads, m});
       add("silu_mul", {}, {ops_.ffn, m});
       add("kv_write", {{"head_dim", dim}}, {ops_.kv_heads, m});
-      add("embedding", {}, {ops_.hidden, m});
+      add_if_there("embedding", {}, {ops_.hidden, m});
     }
     for (const std::int64_t n : up_to(seats_ * (1 + drafts_), kBatches)) {
-      add("sampling", {{"method", "greedy"}}, {ops_.vocab, n});
+      add_if_there("sampling", {{"method", "greedy"}}, {ops_.vocab, n});
     }
     return std::move(points_);
   }
@@ -80,8 +80,8 @@ class Planner {
   }
 
   // The first entry of the op with these words in its variant, in the scenario's formats: the engine
-  // runs the first of several providers, as the simulator reads its table.
-  const KernelEntry& entry(const std::string& op, const Variant& words) const {
+  // runs the first of several providers, as the simulator reads its table. Null where there is none.
+  const KernelEntry* entry(const std::string& op, const Variant& words) const {
     const KernelEntry* any = nullptr;
     for (const KernelEntry& e : entries_) {
       const bool fits = e.op == op && std::all_of(words.begin(), words.end(), [&](const auto& w) {
@@ -89,15 +89,10 @@ class Planner {
                           return it != e.variant.end() && it->second == w.second;
                         });
       if (!fits) continue;
-      if (formats_fit(e)) return e;
+      if (formats_fit(e)) return &e;
       if (any == nullptr) any = &e;
     }
-    if (any == nullptr) {
-      std::string found = op;
-      for (const auto& [key, value] : words) found += " " + key + "=" + value;
-      throw InputError({s_.file, "model", found, "a model that this device's kernels cover"});
-    }
-    return *any;
+    return any;
   }
 
   bool formats_fit(const KernelEntry& e) const {
@@ -111,13 +106,22 @@ class Planner {
   }
 
   void add(const std::string& op, const Variant& words, std::vector<std::int64_t> key) {
-    const KernelEntry& e = entry(op, words);
-    for (const Point& p : points_) {
-      if (p.entry == &e && p.call.key == key) return;
+    const KernelEntry* e = entry(op, words);
+    if (e == nullptr) {
+      std::string found = op;
+      for (const auto& [word, value] : words) found += " " + word + "=" + value;
+      throw InputError({s_.file, "model", found, "a model that this device's kernels cover"});
     }
     Case call{std::move(key), {}};
-    if (e.supports && !e.supports(call)) return;
-    points_.push_back({&e, std::move(call), false});
+    const bool there = std::any_of(points_.begin(), points_.end(), [&](const Point& p) {
+      return p.entry == e && p.call.key == call.key;
+    });
+    if (there || (e->supports && !e->supports(call))) return;
+    points_.push_back({e, std::move(call), false});
+  }
+  // An op that a device need not have: the simulator prices a step without it.
+  void add_if_there(const std::string& op, const Variant& words, std::vector<std::int64_t> key) {
+    if (entry(op, words) != nullptr) add(op, words, std::move(key));
   }
 
   const std::vector<KernelEntry>& entries_;

@@ -1,7 +1,7 @@
 #include "kernels/validate/report.h"
 
-#include <fmt/format.h>
-
+#include <cstdarg>
+#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "sim/cli/console.h"
@@ -12,10 +12,18 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string figure(double value) {
-  return value >= 1000 ? fmt::format("{:.0f}", value) : fmt::format("{:.4g}", value);
+// printf's text. (This program goes to machines that have no libfmt.)
+__attribute__((format(printf, 1, 2))) std::string text_of(const char* form, ...) {
+  char text[512];
+  va_list values;
+  va_start(values, form);
+  std::vsnprintf(text, sizeof text, form, values);
+  va_end(values);
+  return text;
 }
-std::string percent(double share) { return fmt::format("{:+.1f} %", 100 * share); }
+
+std::string figure(double value) { return text_of(value >= 1000 ? "%.0f" : "%.4g", value); }
+std::string percent(double share) { return text_of("%+.1f %%", 100 * share); }
 
 std::string word_of(const Validation& v, const RegimeResult& r, const Comparison& c) {
   if (r.busy < v.least_busy) return "not judged";
@@ -26,12 +34,12 @@ std::string table(const Validation& v) {
   std::vector<std::vector<std::string>> rows{
       {"regime", "load", "figure", "measured", "predicted", "error", "noise", "allowed", "verdict"}};
   for (const RegimeResult& r : v.regimes) {
-    for (int f = 0; f < kFigures; ++f) {
-      const Comparison& c = r.figures[static_cast<std::size_t>(f)];
-      rows.push_back({f == 0 ? r.regime.name : "", f == 0 ? fmt::format("{:.0f} %", 100 * r.regime.load) : "",
-                      figure_rows()[static_cast<std::size_t>(f)].name, figure(c.measured),
-                      figure(c.predicted), percent(c.error), fmt::format("{:.1f} %", 100 * c.noise),
-                      fmt::format("{:.0f} %", 100 * c.allowed), word_of(v, r, c)});
+    for (std::size_t f = 0; f < kFigures; ++f) {
+      const Comparison& c = r.figures[f];
+      rows.push_back({f == 0 ? r.regime.name : "", f == 0 ? text_of("%.0f %%", 100 * r.regime.load) : "",
+                      figure_rows()[f].name, figure(c.measured), figure(c.predicted), percent(c.error),
+                      text_of("%.1f %%", 100 * c.noise), text_of("%.0f %%", 100 * c.allowed),
+                      word_of(v, r, c)});
     }
   }
   return aligned(rows);
@@ -40,18 +48,18 @@ std::string table(const Validation& v) {
 std::string runs_text(const Validation& v) {
   std::string text;
   for (const RegimeResult& r : v.regimes) {
-    text += fmt::format("{}{} {:.2f} req/s, {} requests x {}{}", text.empty() ? "" : "; ",
-                        r.regime.name, r.rate, r.requests, r.runs,
-                        r.disturbed > 0 ? fmt::format(" ({} disturbed)", r.disturbed) : "");
+    text += text_of("%s%s %.2f req/s, %lld requests x %d", text.empty() ? "" : "; ", r.regime.name,
+                    r.rate, static_cast<long long>(r.requests), r.runs);
+    if (r.disturbed > 0) text += text_of(" (%d disturbed)", r.disturbed);
   }
   return text;
 }
 
 std::string closure_text(const char* name, const StepClosure& c) {
   if (c.steps == 0) return "";
-  return fmt::format("  {} steps {}: {:.1f} us each, priced {:.1f} us: ratio {:.3f}\n", c.steps, name,
-                     c.measured_us / static_cast<double>(c.steps),
-                     c.priced_us / static_cast<double>(c.steps), c.ratio());
+  const double n = static_cast<double>(c.steps);
+  return text_of("  %lld steps %s: %.1f us each, priced %.1f us: ratio %.3f\n",
+                 static_cast<long long>(c.steps), name, c.measured_us / n, c.priced_us / n, c.ratio());
 }
 
 Json closure_json(const StepClosure& c) {
@@ -83,32 +91,34 @@ std::string verdict_of(const Validation& v) {
 }
 
 std::string report_text(const Validation& v) {
-  std::string text = fmt::format("Headway validation: {} under {} on {}\n", v.scenario.model_name,
-                                 v.scenario.engine.scheduler, v.device);
+  std::string text = "Headway validation: " + v.scenario.model_name + " under " +
+                     v.scenario.engine.scheduler + " on " + v.device + "\n";
   for (const std::string& note : v.notes) text += "  note: " + note + "\n";
-  text += fmt::format("\nCapacity, all requests at once: {:.2f} req/s, {:.0f} output tok/s\n",
-                      v.capacity, v.capacity_tokens);
+  text += text_of("\nCapacity, all requests at once: %.2f req/s, %.0f output tok/s\n", v.capacity,
+                  v.capacity_tokens);
   text += "Runs: " + runs_text(v) + "\n";
-  text += fmt::format(
-      "Host terms measured: {:.1f} us a step, {:.2f} us a sequence and step, {:.1f} us a request\n",
-      v.host.per_step_us, v.host.per_sequence_us, v.host.per_request_us);
-  text += fmt::format("Profile: {} points between the runs, spread of one call {:.1f} %\n",
-                      v.profile_points, 100 * v.profile.run_sigma);
+  text += text_of("Host terms measured: %.1f us a step, %.2f us a sequence and step, %.1f us a request\n",
+                  v.host.per_step_us, v.host.per_sequence_us, v.host.per_request_us);
+  text += text_of("Profile: %zu points between the runs, spread of one call %.1f %%\n",
+                  v.profile_points, 100 * v.profile.run_sigma);
   text += closure_text("without prompts", v.decode_steps);
   text += closure_text("with prompts", v.prefill_steps);
   if (v.speculates) {
-    text += fmt::format("Speculation: {} of {} drafted tokens accepted, {:.2f} tokens a verification\n",
-                        v.speculation.accepted_tokens, v.speculation.drafted_tokens,
-                        v.speculation.mean_acceptance_length());
+    text += text_of("Speculation: %llu of %llu drafted tokens accepted, %.2f tokens a verification\n",
+                    static_cast<unsigned long long>(v.speculation.accepted_tokens),
+                    static_cast<unsigned long long>(v.speculation.drafted_tokens),
+                    v.speculation.mean_acceptance_length());
   }
   text += "\n" + table(v) + "\n";
-  text += fmt::format("Tokens: {} of {} answers ({} tokens) compared with one request alone: {} differ",
-                      v.tokens.answers, v.tokens.answers, v.tokens.tokens, v.tokens.different);
-  if (v.tokens.near_ties > 0) text += fmt::format(", {} ties", v.tokens.near_ties);
-  text += " (" + v.tokens.rule + ")\n";
-  if (!v.tokens.first_difference.empty()) text += "  first: " + v.tokens.first_difference + "\n";
-  text += fmt::format("Verdict below the knee (TPOT, E2EL, throughput): {}. Took {:.0f} s.\n",
-                      verdict_of(v), v.wall_s);
+  const TokenCheck& t = v.tokens;
+  text += text_of("Tokens: %lld of %lld answers (%lld tokens) compared with one request alone: %lld differ",
+                  static_cast<long long>(t.answers), static_cast<long long>(t.all_answers),
+                  static_cast<long long>(t.tokens), static_cast<long long>(t.different));
+  if (t.near_ties > 0) text += text_of(", %lld ties", static_cast<long long>(t.near_ties));
+  text += " (" + t.rule + ")\n";
+  if (!t.first_difference.empty()) text += "  first: " + t.first_difference + "\n";
+  text += "Verdict below the knee (TPOT, E2EL, throughput): " + verdict_of(v) +
+          text_of(". Took %.0f s.\n", v.wall_s);
   return text;
 }
 
@@ -135,7 +145,7 @@ std::string report_json(const Validation& v) {
                            {"accepted_tokens", v.speculation.accepted_tokens},
                            {"per_position", v.speculation.per_position()}};
   }
-  json["tokens"] = {{"answers", v.tokens.answers}, {"tokens", v.tokens.tokens},
+  json["tokens"] = {{"answers", v.tokens.all_answers}, {"compared", v.tokens.answers}, {"tokens", v.tokens.tokens},
                     {"different", v.tokens.different}, {"near_ties", v.tokens.near_ties},
                     {"rule", v.tokens.rule}};
   json["verdict"] = verdict_of(v);

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
+#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -75,8 +75,9 @@ class Validator {
     v.least_busy = options_.least_busy;
     find_capacity(v);
     SessionOptions session_options;
-    session_options.rule = {.min_samples = 5, .max_samples = 15, .target = 0.02, .cap_s = 0.04};
-    session_options.max_visits = 1 + options_.rounds;
+    // No width is narrow enough: every point is visited again and again, as time allows.
+    session_options.rule = {.min_samples = 5, .max_samples = 15, .target = 0, .cap_s = 0.02};
+    session_options.max_visits = 2 + options_.rounds;
     Session session(device_.profiler(), points_, sentinel(), session_options);
     profile_kernels(session, options_.profile_s);
     plan_regimes(v);
@@ -85,8 +86,8 @@ class Validator {
         say("round " + std::to_string(round) + " of " + std::to_string(options_.rounds) + ": " +
             v.regimes[i].regime.name);
         run_regime(i, v.regimes[i]);
+        profile_kernels(session, options_.profile_s / 4);
       }
-      profile_kernels(session, options_.profile_s / 2);
     }
     make_profile(session, v);
     predict(v);
@@ -96,6 +97,8 @@ class Validator {
   }
 
  private:
+  Clock& clock() { return options_.clock != nullptr ? *options_.clock : wall_clock_; }
+
   void say(const std::string& text) const {
     if (options_.say) options_.say(text);
   }
@@ -106,7 +109,7 @@ class Validator {
     Observer* const observers[] = {&metrics};
     std::vector<std::string> notes;
     Client client(open_workload(s.workload, s.folder(), s.seed, notes), s.workload.max_concurrency);
-    r.engine = Engine(config_, *backend_, clock_).run(client, observers);
+    r.engine = Engine(config_, *backend_, clock()).run(client, observers);
     r.summary = metrics.result();
     if (r.summary.failed > 0) {
       throw InputError({s.file, "workload", std::to_string(r.summary.failed) + " refused requests",
@@ -152,7 +155,8 @@ class Validator {
       RegimeResult r;
       r.regime = regime;
       r.rate = regime.load * v.capacity;
-      scenarios_.push_back(at_rate(scenario_, r.rate, options_.seconds, options_.fewest));
+      scenarios_.push_back(at_rate(scenario_, r.rate, regime.length * options_.seconds,
+                                   options_.fewest));
       v.regimes.push_back(r);
     }
     runs_.resize(v.regimes.size());
@@ -184,6 +188,7 @@ class Validator {
     v.profile.gpu = scenario_.gpu.name;
     v.profile.run_sigma = session.run_sigma();
     v.profile.tables = make_tables(session, device_.profiler().method(), kNoisyBeyond);
+    average_visits(session, v.profile.tables);
     std::vector<StepTiming> steps;
     double intake_us = 0;
     std::int64_t requests = 0, chances = 0;
@@ -205,6 +210,28 @@ class Validator {
                                            static_cast<double>(chances));
     }
     close(steps, v);
+  }
+
+  // A machine's speed drifts while runs and profile take turns, and a run's time is an average over the
+  // drift. So is this: the mean of the visits' medians, where a table would have the median of all.
+  static void average_visits(const Session& session, std::vector<ProfileTable>& tables) {
+    for (std::size_t i = 0; i < session.points().size(); ++i) {
+      const Point& point = session.points()[i];
+      const std::vector<double>& medians = session.measured()[i].visit_medians;
+      if (medians.empty()) continue;
+      const double us = std::accumulate(medians.begin(), medians.end(), 0.0) /
+                        static_cast<double>(medians.size());
+      for (ProfileTable& table : tables) {
+        if (table.op != point.entry->op || table.variant != table_variant(*point.entry)) continue;
+        for (std::size_t row = 0; row < table.rows(); ++row) {
+          const auto key = table.keys.begin() + static_cast<std::ptrdiff_t>(row * table.axes.size());
+          if (!std::equal(point.call.key.begin(), point.call.key.end(), key)) continue;
+          table.time_us[row] = us;
+          table.low_us[row] = std::min(table.low_us[row], us);
+          table.high_us[row] = std::max(table.high_us[row], us);
+        }
+      }
+    }
   }
 
   // The same steps, as they ran and as the profile prices them.
@@ -248,7 +275,7 @@ class Validator {
   const ValidateOptions& options_;
   EngineConfig config_;
   std::unique_ptr<EngineBackend> backend_;
-  WallClock clock_;
+  WallClock wall_clock_;
   std::vector<Point> points_;
   std::vector<Scenario> scenarios_;  // by regime
   std::vector<std::vector<Run>> runs_;

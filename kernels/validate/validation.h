@@ -16,11 +16,12 @@ namespace headway::kernels {
 
 struct ValidateOptions {
   int rounds = 3;               // runs of each regime
-  double seconds = 4.5;         // of arrivals in each
+  double seconds = 4.5;         // of arrivals in each, on average over the regimes
   std::int64_t fewest = 12;     // requests in each
-  double profile_s = 8;         // first pass over the kernels; half of it between rounds
+  double profile_s = 6;         // first pass over the kernels; a quarter of it after every run
   int retries = 2;              // of a run that something else disturbed
-  double least_busy = 0.97;     // CPU time over wall time in an undisturbed run's steps
+  double least_busy = 0.97;     // CPU time over wall time in an undisturbed run, waits left out
+  Clock* clock = nullptr;       // null: wall-clock time
   std::function<void(const std::string&)> say;  // progress, may be empty
 };
 

@@ -20,7 +20,7 @@ void ValidateArguments::declare(Arguments& arguments) {
   arguments.number("--rounds", "N", rounds, 1, "Runs of each load regime (default 3)");
   arguments.real("--seconds", "S", seconds, "Seconds of arrivals in each run (default 4.5)");
   arguments.real("--profile-seconds", "S", profile_s,
-                 "Seconds of the first profile; those between rounds take half (default 8)");
+                 "Seconds of the first profile; those between runs take a quarter (default 6)");
   arguments.text("--save-profile", "DIR", save_profile, "Keep the profile that was measured");
   arguments.number("--seed", "N", seed, 0, "Seed of the workload and of the weights");
   arguments.flag("--json", json, "Print JSON instead of the table");

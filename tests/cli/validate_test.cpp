@@ -1,7 +1,5 @@
 // headway validate from its command line, small enough for every test run: that it runs to the end and
 // says what it should. No time is asserted.
-#include <nlohmann/json.hpp>
-
 #include "tests/support/catch.h"
 #include "tests/support/run_program.h"
 #include "tests/support/temp_folder.h"
@@ -24,33 +22,16 @@ std::vector<std::string> with(std::vector<std::string> words, const std::vector<
 
 }  // namespace
 
-TEST_CASE("validate runs end to end and prints its table", "[cli]") {
-  const test_result result = run_program(kTiny);
+TEST_CASE("validate runs end to end, prints its table and keeps its profile", "[cli]") {
+  const headway::test::TempFolder folder;
+  const test_result result =
+      run_program(with(kTiny, {"--save-profile", folder.path() + "/measured"}));
   INFO(result.err);
   REQUIRE(result.exit_code == 0);
   for (const char* part : {"toy-llama-12m", "Capacity", "Host terms measured", "idle", "half", "knee",
                            "overload", "TPOT mean ms", "E2EL mean ms", "output tok/s", "0 differ",
                            "Verdict below the knee"}) {
     CHECK_THAT(result.out, ContainsSubstring(part));
-  }
-}
-
-TEST_CASE("validate as JSON, with speculation, and its profile kept", "[cli]") {
-  const headway::test::TempFolder folder;
-  const test_result result = run_program(
-      with(kTiny, {"--json", "--save-profile", folder.path() + "/measured", "--set",
-                   R"(speculation={"method": "ngram", "num_speculative_tokens": 2, "acceptance": 0.5})"}));
-  INFO(result.err);
-  REQUIRE(result.exit_code == 0);
-  const nlohmann::json json = nlohmann::json::parse(result.out);
-  CHECK(json["regimes"].size() == 4);
-  CHECK(json["tokens"]["different"] == 0);
-  CHECK(json["tokens"]["tokens"].get<int>() > 0);
-  for (const auto& regime : json["regimes"]) {
-    for (const char* figure : {"ttft_ms", "tpot_ms", "e2el_ms", "output_throughput"}) {
-      CHECK(regime["figures"][figure]["measured"].get<double>() > 0);
-      CHECK(regime["figures"][figure]["predicted"].get<double>() > 0);
-    }
   }
   // What was measured prices a simulation.
   const test_result run = run_program({"run", "validate-cpu", "--set", "profile=" + folder.path() + "/measured",
