@@ -19,7 +19,7 @@ struct ValidateOptions {
   double seconds = 4.5;         // of arrivals in each, on average over the regimes
   std::int64_t fewest = 12;     // requests in each
   double profile_s = 6;         // first pass over the kernels; a quarter of it after every run
-  int retries = 2;              // of a run that something else disturbed
+  int retries = 3;              // a regime: runs made again because something else disturbed them
   double least_busy = 0.97;     // CPU time over wall time in an undisturbed run, waits left out
   Clock* clock = nullptr;       // null: wall-clock time
   std::function<void(const std::string&)> say;  // progress, may be empty
@@ -62,7 +62,7 @@ struct Validation {
 
   // Every judged figure below the knee within its allowance, and no wrong token.
   bool accurate() const;
-  // Regimes of which no run was undisturbed.
+  // Regimes below the knee of which no run was undisturbed.
   std::vector<std::string> unjudged() const;
 };
 
