@@ -9,6 +9,13 @@
 #include "kernels/rt/number_types.h"
 
 #if defined(__SANITIZE_THREAD__)
+#define HEADWAY_TSAN_KERNELS
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define HEADWAY_TSAN_KERNELS
+#endif
+#endif
+#ifdef HEADWAY_TSAN_KERNELS
 extern "C" void __tsan_write16(void* address);
 extern "C" void __tsan_read16(void* address);
 #endif
@@ -77,7 +84,7 @@ bool next_landed_copy(int pending, Copy& copy);
 
 // Shows a sanitizer the access at the place where the copy is issued.
 inline void touch(const Copy& copy) {
-#if defined(__SANITIZE_THREAD__)
+#ifdef HEADWAY_TSAN_KERNELS
   if (copy.from != nullptr) __tsan_read16(const_cast<void*>(copy.from));
   __tsan_write16(copy.to);
 #else
