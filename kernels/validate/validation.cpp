@@ -317,6 +317,9 @@ Scenario as_engine_runs(const Scenario& scenario, std::vector<std::string>& note
   change(!s.engine.enforce_eager, "engine.enforce_eager true: steps are not padded");
   change(s.host.per_step_us || s.host.per_request_us || s.host.per_sequence_us,
          "host terms are measured, not taken from the scenario");
+  change(s.speculation.method == "draft_model",
+         "speculation draft_model: this engine drafts with the target's first layers over the target's "
+         "KV; the simulator prices a drafter that reads every prompt itself, so it predicts too much");
   s.profile = "roofline";
   s.engine.async_scheduling = false;
   s.engine.enforce_eager = true;
