@@ -2,9 +2,9 @@
 //
 //   cache.k[slots[t]][h][i] = k[t][h][i], and the same for v,
 //
-// where slots[t] = page * page_size + offset is the row of PagedKv that the scheduler gave the token;
-// a negative slot (padding) is skipped. One thread takes 16 bytes. bytes = 4 * tokens * kv_heads *
-// head_dim * sizeof(T) + the slots; no FLOPs. The slots are all different.
+// where slots[t] = page * page_size + offset is the row of PagedKv that the scheduler gave the
+// token; a negative slot (padding) is skipped. One thread takes 16 bytes. bytes = 4 * tokens *
+// kv_heads * head_dim * sizeof(T) + the slots; no FLOPs. The slots are all different.
 
 #include <algorithm>
 
@@ -108,9 +108,9 @@ CheckResult check_kv_write_case(int tokens, int kv_heads, int head_dim, int page
 
 template <class T>
 std::vector<CheckResult> check_kv_write(int head_dim, int page) {
-  return {check_kv_write_case<T>(0, 1, head_dim, page), check_kv_write_case<T>(1, 1, head_dim, page),
-          check_kv_write_case<T>(37, 2, head_dim, page),
-          check_kv_write_case<T>(19, 3, head_dim, 1)};
+  return {
+      check_kv_write_case<T>(0, 1, head_dim, page), check_kv_write_case<T>(1, 1, head_dim, page),
+      check_kv_write_case<T>(37, 2, head_dim, page), check_kv_write_case<T>(19, 3, head_dim, 1)};
 }
 
 // --- Registration ----------------------------------------------------------------------------

@@ -6,7 +6,8 @@
 // One block a token. The row passes through shared memory once, so that global memory sees each
 // element once: bytes = tokens * hidden * (2, with residual 4) * sizeof(T) + the weight;
 // FLOPs = 4 (5) a element.
-// Sums are in f32. The residual is rounded to T before it is normalised, as the next layer reads it.
+// Sums are in f32. The residual is rounded to T before it is normalised, as the next layer reads
+// it.
 
 #include <algorithm>
 #include <cmath>

@@ -5,9 +5,9 @@
 //   x[i]                <- x[i] * cos(angle) - x[i + head_dim/2] * sin(angle)
 //   x[i + head_dim/2]   <- x[i + head_dim/2] * cos(angle) + x[i] * sin(angle)
 //
-// Cosines and sines come from an f32 table by position, as engines keep it. One thread takes 16 bytes of
-// each half. bytes = 2 * tokens * (heads + kv_heads) * head_dim * sizeof(T) + the table's rows;
-// 3 FLOPs an element.
+// Cosines and sines come from an f32 table by position, as engines keep it. One thread takes 16
+// bytes of each half. bytes = 2 * tokens * (heads + kv_heads) * head_dim * sizeof(T) + the table's
+// rows; 3 FLOPs an element.
 
 #include <cmath>
 

@@ -159,8 +159,9 @@ std::uint64_t shuffle_bits(std::uint32_t mask, std::uint64_t value, int source) 
   Block& block = current_block();
   block.collective(mask, "shuffle", &complete_shuffle, &lane);
   if (!lane.ok) {
-    block.fail("a shuffle reads lane " + std::to_string(lane.source) + ", which its mask leaves out",
-               {{}, current().warp, mask, mask});
+    block.fail(
+        "a shuffle reads lane " + std::to_string(lane.source) + ", which its mask leaves out",
+        {{}, current().warp, mask, mask});
   }
   return lane.result;
 }

@@ -1,8 +1,8 @@
 #pragma once
 
-// A block of CUDA threads on one CPU thread: the host's side of the emulator (kernels/README.md says
-// what it catches). One fiber a thread; blocks run one after another on the calling OS thread, and
-// two OS threads may each run their own.
+// A block of CUDA threads on one CPU thread: the host's side of the emulator (kernels/README.md
+// says what it catches). One fiber a thread; blocks run one after another on the calling OS thread,
+// and two OS threads may each run their own.
 
 #include <cstdint>
 #include <stdexcept>
@@ -11,9 +11,9 @@
 
 namespace headway::kernels::emu {
 
-// Which thread runs next. The first three are fair: every ready thread runs up to its next barrier in
-// turn. The warp orders let one warp run as far as it can before another moves, which is what shows
-// a missing barrier.
+// Which thread runs next. The first three are fair: every ready thread runs up to its next barrier
+// in turn. The warp orders let one warp run as far as it can before another moves, which is what
+// shows a missing barrier.
 enum class Order { kForward, kReverse, kShuffled, kWarpForward, kWarpReverse, kWarpRandom };
 
 struct Mode {

@@ -300,7 +300,8 @@ void Block::collective(std::uint32_t mask, const char* what, Complete complete, 
   if (lanes < 32) mask &= (1u << lanes) - 1;
   Group& group = group_of(warp_[self.place.warp], mask);
   const Fault::Where where{{}, self.place.warp, group.arrived, mask};
-  if (!(mask >> lane & 1)) fail(std::string(what) + ": its mask leaves out the calling lane", where);
+  if (!(mask >> lane & 1))
+    fail(std::string(what) + ": its mask leaves out the calling lane", where);
   if (group.arrived != 0 && group.complete != complete) {  // each collective has its own
     fail("lanes of one warp came to different collectives: " + std::string(what) + " while lanes " +
              hex(group.arrived) + " wait in " + group.what, where);

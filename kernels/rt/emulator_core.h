@@ -1,6 +1,7 @@
 #pragma once
 
-// What rt_emu.h asks of the emulator: the calls that a running CUDA thread makes. Not for kernels or tests.
+// What rt_emu.h asks of the emulator: the calls that a running CUDA thread makes. Not for kernels
+// or tests.
 
 #include <cstddef>
 #include <cstdint>
@@ -46,7 +47,8 @@ inline const Place& current() { return *current_place; }
 void run(dim3 grid, dim3 block, std::size_t smem_bytes, void (*body)(void*), void* closure);
 
 void* dynamic_shared();
-// One block's static array: the same for every thread of the block that passes the tag, NaN at first.
+// One block's static array: the same for every thread of the block that passes the tag, NaN at
+// first.
 void* static_shared(const void* tag, std::size_t bytes);
 
 struct BlockVote {

@@ -12,8 +12,8 @@ std::uint16_t half_of(std::uint32_t pair, int which) {
   return static_cast<std::uint16_t>(pair >> (16 * which));
 }
 
-// Matrix m has its rows at lanes 8m .. 8m+7. Register m of lane l: row l/4, columns 2(l%4) and the next;
-// transposed: rows 2(l%4) and the next, column l/4.
+// Matrix m has its rows at lanes 8m .. 8m+7. Register m of lane l: row l/4, columns 2(l%4) and the
+// next; transposed: rows 2(l%4) and the next, column l/4.
 template <bool kTranspose>
 void complete_ldmatrix(void* const* operands, std::uint32_t) {
   const auto row = [&](int matrix, int r) {

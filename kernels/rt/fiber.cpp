@@ -20,8 +20,9 @@
 // --- The switch --------------------------------------------------------------------------------
 
 #ifndef HEADWAY_FIBER_UCONTEXT
-// Saves the registers that a call preserves, stores the stack pointer in *from and continues at `to`, which an
-// earlier switch or new_stack() left. The floating-point modes are not saved: nobody changes them.
+// Saves the registers that a call preserves, stores the stack pointer in *from and continues at
+// `to`, which an earlier switch or new_stack() left. The floating-point modes are not saved: nobody
+// changes them.
 extern "C" void headway_fiber_switch(void** from, void* to);
 
 #if defined(__x86_64__)

@@ -2,9 +2,9 @@
 
 #include <cstddef>
 
-// A fiber: a call stack that can be left and entered again. Switching is a dozen instructions of our own
-// on x86-64 and aarch64, ucontext elsewhere (or with HEADWAY_FIBER_UCONTEXT, twenty times slower).
-// AddressSanitizer and ThreadSanitizer are told of every switch.
+// A fiber: a call stack that can be left and entered again. Switching is a dozen instructions of
+// our own on x86-64 and aarch64, ucontext elsewhere (or with HEADWAY_FIBER_UCONTEXT, twenty times
+// slower). AddressSanitizer and ThreadSanitizer are told of every switch.
 namespace headway::kernels::emu {
 
 class Fiber {

@@ -1,8 +1,8 @@
 #pragma once
 
 // The number formats that kernels store: bf16, f16 and fp8 (e4m3, the "fn" variant: no infinity,
-// largest value 448). Plain structs of bits, the same in host code, in the emulator and on the GPU, so
-// no CUDA header is needed to hold one. Conversions round to nearest, ties to even; to fp8 they
+// largest value 448). Plain structs of bits, the same in host code, in the emulator and on the GPU,
+// so no CUDA header is needed to hold one. Conversions round to nearest, ties to even; to fp8 they
 // saturate, as the hardware's do.
 
 #include <cstdint>

@@ -99,7 +99,8 @@ void launch(void (*kernel)(P...), dim3 grid, dim3 block, std::size_t smem_bytes,
     HEADWAY_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                             static_cast<int>(smem_bytes)));
   }
-  kernel<<<grid, block, smem_bytes, static_cast<cudaStream_t>(stream.handle)>>>(std::forward<A>(arguments)...);
+  kernel<<<grid, block, smem_bytes, static_cast<cudaStream_t>(stream.handle)>>>(
+      std::forward<A>(arguments)...);
   HEADWAY_CUDA_CHECK(cudaGetLastError());
 }
 

@@ -40,7 +40,8 @@ struct SanitizerStack {
 inline void unpoison(const void* from, std::size_t bytes) {
   __asan_unpoison_memory_region(from, bytes);
 }
-// Before and after a switch. from = nullptr: left for good. previous: learns the stack that was left.
+// Before and after a switch. from = nullptr: left for good. previous: learns the stack that was
+// left.
 inline void asan_start(SanitizerStack* from, const SanitizerStack& to) {
   __sanitizer_start_switch_fiber(from == nullptr ? nullptr : &from->fake, to.bottom, to.size);
 }

@@ -1,6 +1,7 @@
 #pragma once
 
-// Warp tiles: matrix products at the level of mma.sync.m16n8k16, whose register layout PTX documents
+// Warp tiles: matrix products at the level of mma.sync.m16n8k16, whose register layout PTX
+// documents
 // ("Matrix Fragments for mma.m16n8k16", "ldmatrix" in the PTX ISA). The same source for both
 // runtimes; below it lie two verbs, mma_m16n8k16 and ldmatrix_x4. All 32 lanes of a warp call.
 // T is bf16 or f16. A kernel addresses an accumulator through row() and col() only.
@@ -9,8 +10,8 @@
 
 namespace headway::kernels {
 
-// How the 16-byte chunks of a row in shared memory are permuted, so that the eight rows which one ldmatrix
-// phase reads lie in different banks.
+// How the 16-byte chunks of a row in shared memory are permuted, so that the eight rows which one
+// ldmatrix phase reads lie in different banks.
 struct NoSwizzle {
   static HEADWAY_HD int chunk(int /*row*/, int chunk) { return chunk; }
 };
@@ -83,9 +84,10 @@ __device__ __forceinline__ void load_b_kn(TileB<T> (&tiles)[2], const SmemView<T
                     view.at((lane & 7) + ((lane >> 3) & 1) * 8, (lane >> 4) * 8));
 }
 
-// The same three loads with a lane's address worked out once, for loops that are short of registers: a
-// matrix under Swizzle128, tiles at rows that are a multiple of 8 and columns a multiple of 16, all known
-// when compiling. Then one exclusive-or (of four different ones) and an immediate offset are left a load.
+// The same three loads with a lane's address worked out once, for loops that are short of
+// registers: a matrix under Swizzle128, tiles at rows that are a multiple of 8 and columns a
+// multiple of 16, all known when compiling. Then one exclusive-or (of four different ones) and an
+// immediate offset are left a load.
 template <class T>
 struct LaneView {
   T* base;    // this lane's row of the tile at (0, 0)
@@ -133,8 +135,8 @@ __device__ __forceinline__ void load_b_nk(TileB<T> (&tiles)[2], const LaneView<T
   ldmatrix_x4<false>(tiles[0].r[0], tiles[0].r[1], tiles[1].r[0], tiles[1].r[1],
                      lanes.at(row, col));
 }
-// Two B tiles of the same 8 columns n, k = 0..15 and 16..31, from rows of n: for a warp that has only
-// eight of them. Column a multiple of 32.
+// Two B tiles of the same 8 columns n, k = 0..15 and 16..31, from rows of n: for a warp that has
+// only eight of them. Column a multiple of 32.
 template <class T>
 __device__ __forceinline__ void load_b_nk_deep(TileB<T> (&tiles)[2], const LaneView<T>& lanes,
                                                int row, int col) {
@@ -154,8 +156,8 @@ __device__ __forceinline__ void mma(TileC& c, const TileA<T>& a, const TileB<T>&
   mma_m16n8k16<T>(c.r, a.r, b.r);
 }
 
-// Two accumulators side by side (columns 0..7 and 8..15) as the A of the next product, rounded to T:
-// the layouts agree, so P of attention stays in registers.
+// Two accumulators side by side (columns 0..7 and 8..15) as the A of the next product, rounded to
+// T: the layouts agree, so P of attention stays in registers.
 template <class T>
 __device__ __forceinline__ TileA<T> as_a(const TileC& left, const TileC& right) {
   return {{pack2<T>(left.r[0], left.r[1]), pack2<T>(left.r[2], left.r[3]),

@@ -1,6 +1,6 @@
-// Checks every registered kernel against its reference. The same list and the same checks for either
-// runtime: built with the emulator it runs them in each thread order and copy mode, built with CUDA
-// once, on the GPU (exit code 77 where there is none, which ctest counts as skipped).
+// Checks every registered kernel against its reference. The same list and the same checks for
+// either runtime: built with the emulator it runs them in each thread order and copy mode, built
+// with CUDA once, on the GPU (exit code 77 where there is none, which ctest counts as skipped).
 //
 //   kernel_tests [--way TEXT]... [--seed N] [--verbose] [NAME]...
 //

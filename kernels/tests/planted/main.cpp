@@ -1,5 +1,6 @@
-// planted BUG | clean: runs one planted bug, or every fixed kernel in every mode, under the sanitizer that this
-// program was built with. ctest expects the sanitizer's report of the first, and none of the second.
+// planted BUG | clean: runs one planted bug, or every fixed kernel in every mode, under the
+// sanitizer that this program was built with. ctest expects the sanitizer's report of the first,
+// and none of the second.
 
 #include <cstdio>
 #include <cstring>

@@ -195,7 +195,8 @@ __global__ void atomics_kernel(int* out, unsigned* counter, float* sum) {
   atomicAdd(sum, 0.5f);
   __threadfence();
   // The last block to come finds that it is the last, and the counter is zero again.
-  if (threadIdx.x == 0 && atomicInc(counter, gridDim.x - 1) == gridDim.x - 1) atomicExch(out + 4, 9);
+  if (threadIdx.x == 0 && atomicInc(counter, gridDim.x - 1) == gridDim.x - 1)
+    atomicExch(out + 4, 9);
 }
 
 TEST_CASE("atomics", "[unit]") {
@@ -210,8 +211,8 @@ TEST_CASE("atomics", "[unit]") {
 
 // --- Asynchronous copies -------------------------------------------------------------------------
 
-// Four groups of one copy; reads after the first three are waited for, then after all. The last copy
-// is masked out: it writes zeros and reads nothing.
+// Four groups of one copy; reads after the first three are waited for, then after all. The last
+// copy is masked out: it writes zeros and reads nothing.
 __global__ void copies_kernel(const float* x, float* out) {
   DYN_SMEM(float, tile);
   for (int i = 0; i < 16; ++i) tile[i] = -1;
@@ -354,9 +355,11 @@ TEST_CASE("what a kernel may not do ends its launch with a fault that says where
   CHECK(run_ints(&poison_kernel, 1, 1, 1, 32) == std::vector<int>{0});
 }
 
-TEST_CASE("a mask's lanes past the block's last thread are not waited for, but mma needs a whole warp",
-          "[unit]") {
-  CHECK(run_ints(&short_warp_kernel, 6, 1, 6) == std::vector<int>{6311, 6310, 6313, 6312, 6315, 6314});
+TEST_CASE(
+    "a mask's lanes past the block's last thread are not waited for, but mma needs a whole warp",
+    "[unit]") {
+  CHECK(run_ints(&short_warp_kernel, 6, 1, 6) ==
+        std::vector<int>{6311, 6310, 6313, 6312, 6315, 6314});
   CHECK_THAT(fault_of(&short_mma_kernel, 1, 16), ContainsSubstring("mma.sync needs all 32 lanes"));
 }
 

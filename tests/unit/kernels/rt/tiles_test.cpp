@@ -1,4 +1,5 @@
-// ldmatrix, mma.sync and the warp tiles over them, against the PTX ISA's tables and a naive product.
+// ldmatrix, mma.sync and the warp tiles over them, against the PTX ISA's tables and a naive
+// product.
 
 #include <cmath>
 #include <vector>
@@ -39,7 +40,8 @@ void check_ldmatrix() {
         // PTX: thread t holds row t/4, columns 2 * (t % 4) + {0, 1}; .trans swaps row and column.
         const int a = lane / 4;
         const int b = 2 * (lane % 4) + half;
-        const unsigned want = static_cast<unsigned>(100 * m + (kTranspose ? 10 * b + a : 10 * a + b));
+        const unsigned want =
+            static_cast<unsigned>(100 * m + (kTranspose ? 10 * b + a : 10 * a + b));
         wrong += (registers[4 * lane + m] >> (16 * half) & 0xffffu) != want;
       }
     }
@@ -189,7 +191,8 @@ TEST_CASE("warp tiles multiply, in either layout of B and under every swizzle", 
   check_tiles<f16, Swizzle128, false>();
 }
 
-// Bank = the 4-byte word's address mod 32: the eight 16-byte rows of one ldmatrix phase must not share any.
+// Bank = the 4-byte word's address mod 32: the eight 16-byte rows of one ldmatrix phase must not
+// share any.
 template <class Swizzle>
 int worst_conflict(int stride) {
   static std::uint16_t memory[64 * 256];
