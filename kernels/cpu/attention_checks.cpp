@@ -41,7 +41,8 @@ struct Batch {
       random.fill(value);
       std::vector<std::int64_t> slots;
       for (std::int32_t t = 0; t < tokens; ++t) {
-        slots.push_back(std::int64_t{mine[static_cast<std::size_t>(t / l.page)]} * l.page + t % l.page);
+        slots.push_back(std::int64_t{mine[static_cast<std::size_t>(t / l.page)]} * l.page +
+                        t % l.page);
       }
       ops.kv_write(key.data(), value.data(), row(), slots.data(), tokens, cache());
       for (float& x : key) x = widen(narrow(x));
@@ -73,9 +74,9 @@ CheckResult check_batch(const CpuOps& ops, const std::string& what, const KvLayo
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     const auto first = static_cast<std::size_t>(rows[i].first_row * width);
     const auto count = static_cast<std::size_t>(pieces[i].count * width);
-    const auto expected = reference::attention(
-        std::span(q).subspan(first, count), batch.k[i], batch.v[i], pieces[i].count,
-        pieces[i].context, heads, layout.kv_heads, layout.head_dim, scale);
+    const auto expected = reference::attention(std::span(q).subspan(first, count), batch.k[i],
+                                               batch.v[i], pieces[i].count, pieces[i].context,
+                                               heads, layout.kv_heads, layout.head_dim, scale);
     const double one = reference::relative_error(std::span(out).subspan(first, count), expected);
     if (!(one <= error)) error = one;
   }
@@ -107,7 +108,8 @@ std::vector<CheckResult> check_kv_write(const CpuOps& ops) {
   random.fill(v);
   std::vector<Bf16> keys(kLayout.elements(kPages), 0), values(keys.size(), 0);
   const std::vector<std::int64_t> slots{3 * 32 + 31, 0, 32 + 15, 32 + 16, 2 * 32 + 7};
-  ops.kv_write(k.data(), v.data(), kRow, slots.data(), kRows, {kLayout, keys.data(), values.data()});
+  ops.kv_write(k.data(), v.data(), kRow, slots.data(), kRows,
+               {kLayout, keys.data(), values.data()});
   double wrong = 0, written = 0;
   for (std::int64_t row = 0; row < kRows; ++row) {
     const std::int64_t page = slots[static_cast<std::size_t>(row)] / 32;

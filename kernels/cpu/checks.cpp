@@ -37,10 +37,10 @@ std::vector<CheckResult> check_matmul(const CpuOps& ops) {
   struct Size {
     std::int64_t m, n, k;
   };
-  for (const auto [m, n, k] : {Size{1, 80, 96}, Size{2, 33, 64}, Size{3, 48, 40}, Size{4, 16, 16},
-                               Size{5, 17, 100}, Size{6, 31, 8}, Size{7, 64, 64}, Size{8, 48, 32},
-                               Size{16, 40, 24}, Size{29, 50, 300}, Size{1, 1, 1},
-                               Size{50, 20, 4096}}) {
+  for (const auto [m, n, k] :
+       {Size{1, 80, 96}, Size{2, 33, 64}, Size{3, 48, 40}, Size{4, 16, 16}, Size{5, 17, 100},
+        Size{6, 31, 8}, Size{7, 64, 64}, Size{8, 48, 32}, Size{16, 40, 24}, Size{29, 50, 300},
+        Size{1, 1, 1}, Size{50, 20, 4096}}) {
     const std::vector<float> x = floats(m * k, 1);
     const std::vector<Bf16> w = halves(n * k, 2);
     std::vector<float> y(static_cast<std::size_t>(m * n), NAN);
@@ -65,8 +65,8 @@ std::vector<CheckResult> check_rmsnorm(const CpuOps& ops, bool residual) {
       const std::vector<Bf16> weight = halves(width, 4);
       std::vector<float> stream = floats(residual ? rows * width : 0, 5), y(x.size(), NAN);
       reference::Doubles sums(stream.begin(), stream.end());
-      ops.rmsnorm(x.data(), residual ? stream.data() : nullptr, weight.data(), y.data(), rows, width,
-                  static_cast<float>(kEpsilon));
+      ops.rmsnorm(x.data(), residual ? stream.data() : nullptr, weight.data(), y.data(), rows,
+                  width, static_cast<float>(kEpsilon));
       const auto expected = reference::rmsnorm(x, sums, weight, rows, width, kEpsilon);
       double error = reference::relative_error(y, expected);
       if (residual) error = std::max(error, reference::relative_error(stream, sums));
@@ -126,14 +126,15 @@ std::vector<CheckResult> check_embed(const CpuOps& ops) {
 std::vector<CheckResult> check_argmax(const CpuOps& ops) {
   constexpr std::int64_t kWidth = 64;
   std::vector<float> logits = floats(4 * kWidth, 9);
-  logits[63] = 10;                        // the last of row 0
-  logits[64] = 11;                        // the first of row 1
+  logits[63] = 10;                         // the last of row 0
+  logits[64] = 11;                         // the first of row 1
   logits[128 + 30] = logits[128 + 5] = 9;  // two of row 2: the first counts
   std::vector<std::int32_t> got(4);
   ops.argmax(logits.data(), 4, kWidth, got.data());
   std::int32_t best = 0;
   for (std::int32_t i = 1; i < kWidth; ++i) {
-    if (logits[static_cast<std::size_t>(192 + i)] > logits[static_cast<std::size_t>(192 + best)]) best = i;
+    if (logits[static_cast<std::size_t>(192 + i)] > logits[static_cast<std::size_t>(192 + best)])
+      best = i;
   }
   const std::vector<std::int32_t> expected{63, 0, 5, best};
   double wrong = 0;
@@ -146,16 +147,19 @@ std::vector<CheckResult> check_sampling() {
   const SamplingOptions options{0.8F, 4, 0.9F};
   // The four likeliest are 1, 5, 2, 0; of them the nucleus of 0.9 is {1, 5, 2}.
   double weights[6] = {0, 0, 0, 0, 0, 0}, total = 0;
-  for (const int i : {1, 5, 2}) total += weights[i] = std::exp(logits[static_cast<std::size_t>(i)] / 0.8);
+  for (const int i : {1, 5, 2})
+    total += weights[i] = std::exp(logits[static_cast<std::size_t>(i)] / 0.8);
   constexpr int kDraws = 4096;
   std::vector<double> share(6, 0);
   std::vector<RankedToken> buffer;
   for (int i = 0; i < kDraws; ++i) {
     const double uniform = (i + 0.5) / kDraws;
-    share[static_cast<std::size_t>(sample_top_k_top_p(logits, options, uniform, buffer))] += 1.0 / kDraws;
+    share[static_cast<std::size_t>(sample_top_k_top_p(logits, options, uniform, buffer))] +=
+        1.0 / kDraws;
   }
   double error = 0;
-  for (std::size_t i = 0; i < 6; ++i) error = std::max(error, std::abs(share[i] - weights[i] / total));
+  for (std::size_t i = 0; i < 6; ++i)
+    error = std::max(error, std::abs(share[i] - weights[i] / total));
   return {{"shares of 4096 even draws, top 4, nucleus 0.9", error, 1.0 / kDraws}};
 }
 

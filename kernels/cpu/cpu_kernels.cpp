@@ -69,8 +69,8 @@ KernelEntry gemm_entry(bool openblas) {
   e.prepare = [openblas](const Case& c, int copies, std::uint64_t seed) {
     const std::int64_t n = c.key[0], k = c.key[1], m = c.key[2];
     return ready([=, sets = weight_sets(n, k, copies, seed), x = activations(m * k, seed + 1),
-                  y = std::vector<float>(size(m * n)), scratch = std::vector<float>()](
-                     int copy) mutable {
+                  y = std::vector<float>(size(m * n)),
+                  scratch = std::vector<float>()](int copy) mutable {
       const PackedWeights& w = sets[size(copy)];
       if (openblas) {
         openblas_matmul(x.data(), k, w, y.data(), n, m, scratch);
@@ -156,7 +156,8 @@ std::vector<std::pair<std::int64_t, std::int64_t>> decode_batch(const Case& c) {
 }
 
 KernelEntry decode_entry(std::int32_t head_dim) {
-  KernelEntry e{"attention_decode", "attn_decode", "own", attention_variant(head_dim), {}, {}, {}, {}};
+  KernelEntry e{
+      "attention_decode", "attn_decode", "own", attention_variant(head_dim), {}, {}, {}, {}};
   e.check = [head_dim] { return check_attention(cpu_ops(), head_dim); };
   e.work = [head_dim](const Case& c) {
     double tokens = number(c.key[2]) * number(c.key[3]);
@@ -166,8 +167,8 @@ KernelEntry decode_entry(std::int32_t head_dim) {
     return attention_work(c.key[0], c.key[1], head_dim, number(c.key[2]), tokens, tokens);
   };
   e.prepare = [head_dim](const Case& c, int copies, std::uint64_t seed) {
-    auto batch = std::make_shared<PagedBatch>(c.key[0], c.key[1], head_dim, decode_batch(c), copies,
-                                              seed);
+    auto batch =
+        std::make_shared<PagedBatch>(c.key[0], c.key[1], head_dim, decode_batch(c), copies, seed);
     return ready([batch](int copy) { batch->run(copy); });
   };
   return e;
@@ -175,8 +176,14 @@ KernelEntry decode_entry(std::int32_t head_dim) {
 
 // Axes heads, kv_heads, batch [, past_tokens], new_tokens.
 KernelEntry prefill_entry(std::int32_t head_dim, bool past) {
-  KernelEntry e{"attention_prefill", past ? "attn_prefill_past" : "attn_prefill", "own",
-                attention_variant(head_dim), {}, {}, {}, {}};
+  KernelEntry e{"attention_prefill",
+                past ? "attn_prefill_past" : "attn_prefill",
+                "own",
+                attention_variant(head_dim),
+                {},
+                {},
+                {},
+                {}};
   e.check = [head_dim] { return check_attention(cpu_ops(), head_dim); };
   e.work = [head_dim, past](const Case& c) {
     const double batch = number(c.key[2]), before = past ? number(c.key[3]) : 0;
@@ -194,8 +201,9 @@ KernelEntry prefill_entry(std::int32_t head_dim, bool past) {
 }
 
 KernelEntry rmsnorm_entry(bool residual) {
-  KernelEntry e{"rmsnorm", "rmsnorm", "own",
-                {{"dtype", "fp32"}, {"residual", residual ? "yes" : "no"}}, {}, {}, {}, {}};
+  KernelEntry e{
+      "rmsnorm", "rmsnorm", "own", {{"dtype", "fp32"}, {"residual", residual ? "yes" : "no"}},
+      {},        {},        {},    {}};
   e.check = [residual] { return check_rmsnorm(cpu_ops(), residual); };
   e.work = [residual](const Case& c) {
     const double elements = number(c.key[0]) * number(c.key[1]);
@@ -218,7 +226,7 @@ KernelEntry rmsnorm_entry(bool residual) {
 
 KernelEntry rope_entry(std::int32_t head_dim) {
   KernelEntry e{"rope", "rope", "own", {{"dtype", "fp32"}, {"head_dim", std::to_string(head_dim)}},
-                {}, {}, {}, {}};
+                {},     {},     {},    {}};
   e.check = [] { return check_rope(cpu_ops()); };
   e.work = [head_dim](const Case& c) {
     const double elements = number(c.key[0] + c.key[1]) * head_dim * number(c.key[2]);
@@ -256,8 +264,11 @@ KernelEntry silu_entry() {
 }
 
 KernelEntry kv_write_entry(std::int32_t head_dim) {
-  KernelEntry e{"kv_write", "kv_write", "own",
-                {{"kv", "bf16"}, {"head_dim", std::to_string(head_dim)}, {"page", "16"}}, {}, {}, {}, {}};
+  KernelEntry e{
+      "kv_write", "kv_write",
+      "own",      {{"kv", "bf16"}, {"head_dim", std::to_string(head_dim)}, {"page", "16"}},
+      {},         {},
+      {},         {}};
   e.check = [] { return check_kv_write(cpu_ops()); };
   e.work = [head_dim](const Case& c) {
     const double elements = 2 * number(c.key[0]) * number(c.key[1]) * head_dim;
@@ -270,7 +281,8 @@ KernelEntry kv_write_entry(std::int32_t head_dim) {
     const KvLayout layout{static_cast<std::int32_t>(c.key[0]), head_dim, kPage};
     const std::int64_t tokens = c.key[1], row = c.key[0] * head_dim;
     std::vector<std::int64_t> slots(size(tokens * copies));
-    for (std::size_t i = 0; i < slots.size(); ++i) slots[i] = static_cast<std::int64_t>(i) * kPage + i % kPage;
+    for (std::size_t i = 0; i < slots.size(); ++i)
+      slots[i] = static_cast<std::int64_t>(i) * kPage + i % kPage;
     return ready([=, keys = std::vector<Bf16>(layout.elements(tokens * copies)),
                   values = std::vector<Bf16>(layout.elements(tokens * copies)),
                   kv = activations(2 * row * tokens, seed)](int copy) mutable {
@@ -293,7 +305,8 @@ KernelEntry embedding_entry() {
     std::vector<Bf16> table(size(rows * width));
     NormalValues(seed).fill(table);
     std::vector<std::int32_t> ids(size(rows));
-    for (std::int64_t i = 0; i < rows; ++i) ids[size(i)] = static_cast<std::int32_t>(i * 7919 % rows);
+    for (std::int64_t i = 0; i < rows; ++i)
+      ids[size(i)] = static_cast<std::int32_t>(i * 7919 % rows);
     return ready([=, table = std::move(table), ids = std::move(ids),
                   out = std::vector<float>(size(tokens * width))](int copy) mutable {
       cpu_ops().embed(table.data(), ids.data() + copy * tokens, tokens, width, out.data());
@@ -303,8 +316,10 @@ KernelEntry embedding_entry() {
 }
 
 KernelEntry sampling_entry(bool greedy) {
-  KernelEntry e{"sampling", "sampling", "own",
-                {{"dtype", "fp32"}, {"method", greedy ? "greedy" : "top_k_top_p"}}, {}, {}, {}, {}};
+  KernelEntry e{"sampling", "sampling",
+                "own",      {{"dtype", "fp32"}, {"method", greedy ? "greedy" : "top_k_top_p"}},
+                {},         {},
+                {},         {}};
   e.check = [greedy] { return greedy ? check_argmax(cpu_ops()) : check_sampling(); };
   e.work = [](const Case& c) {
     const double logits = number(c.key[0]) * number(c.key[1]);
@@ -312,12 +327,14 @@ KernelEntry sampling_entry(bool greedy) {
   };
   e.prepare = [greedy](const Case& c, int, std::uint64_t seed) {
     const std::int64_t vocab = c.key[0], rows = c.key[1];
-    return ready([=, logits = activations(vocab * rows, seed), out = std::vector<std::int32_t>(size(rows)),
+    return ready([=, logits = activations(vocab * rows, seed),
+                  out = std::vector<std::int32_t>(size(rows)),
                   buffer = std::vector<RankedToken>()](int) mutable {
       if (greedy) return cpu_ops().argmax(logits.data(), rows, vocab, out.data());
       for (std::int64_t row = 0; row < rows; ++row) {
-        out[size(row)] = sample_top_k_top_p(std::span(logits).subspan(size(row * vocab), size(vocab)),
-                                            {0.8F, 50, 0.95F}, 0.5, buffer);
+        out[size(row)] =
+            sample_top_k_top_p(std::span(logits).subspan(size(row * vocab), size(vocab)),
+                               {0.8F, 50, 0.95F}, 0.5, buffer);
       }
     });
   };

@@ -18,8 +18,7 @@ bool has_avx2() {
 }  // namespace
 
 const CpuOps& cpu_ops() {
-  static const CpuOps& best =
-      avx2_ops() != nullptr && has_avx2() ? *avx2_ops() : portable_ops();
+  static const CpuOps& best = avx2_ops() != nullptr && has_avx2() ? *avx2_ops() : portable_ops();
   return best;
 }
 

@@ -17,17 +17,18 @@ namespace headway::kernels::cpu {
 
 inline constexpr int kPanel = 16;  // outputs (of a product), tokens (of a page) that lie together
 
-// Weights of a product y = W x, W [n][k] row by row, repacked: [n / 16][k][16], the last panel filled
-// up with zeros.
+// Weights of a product y = W x, W [n][k] row by row, repacked: [n / 16][k][16], the last panel
+// filled up with zeros.
 struct PackedWeights {
   std::int64_t n = 0, k = 0;
   std::vector<Bf16> panels;
 };
 PackedWeights pack_weights(std::span<const Bf16> rows, std::int64_t n, std::int64_t k);
 
-// KV of one layer: `pages` pages of `page` tokens (a multiple of 16) each. A page holds, for each KV
-// head, tiles of 16 tokens: keys [head_dim][16], values [16][head_dim]. REQUIRES of those who write
-// it: head_dim a multiple of 16; memory begins as zeros (what is masked is still multiplied by 0).
+// KV of one layer: `pages` pages of `page` tokens (a multiple of 16) each. A page holds, for each
+// KV head, tiles of 16 tokens: keys [head_dim][16], values [16][head_dim]. REQUIRES of those who
+// write it: head_dim a multiple of 16; memory begins as zeros (what is masked is still multiplied
+// by 0).
 struct KvLayout {
   std::int32_t kv_heads = 0, head_dim = 0, page = 16;
 
@@ -56,10 +57,10 @@ struct AttentionRows {
 };
 
 struct AttentionShape {
-  std::int32_t heads = 0;      // a multiple of kv_heads
-  std::int64_t q_stride = 0;   // elements between two query rows
+  std::int32_t heads = 0;     // a multiple of kv_heads
+  std::int64_t q_stride = 0;  // elements between two query rows
   std::int64_t out_stride = 0;
-  float scale = 1;             // of the scores: 1 / sqrt(head_dim)
+  float scale = 1;  // of the scores: 1 / sqrt(head_dim)
 };
 
 // The operators by instruction set; cpu_ops() is the best that this machine has. Row-major, rows
@@ -79,7 +80,8 @@ struct CpuOps {
   // layout of Hugging Face's Llama). table: [position][head_dim], cosines then sines.
   void (*rope)(float* rows, std::int64_t stride, const std::int32_t* positions, std::int64_t count,
                std::int32_t heads, std::int32_t head_dim, const float* table);
-  // out[rows][width] = silu(gate) * up of [rows][2 width], gate first. REQUIRES: width a multiple of 8.
+  // out[rows][width] = silu(gate) * up of [rows][2 width], gate first. REQUIRES: width a multiple
+  // of 8.
   void (*silu_mul)(const float* gate_up, float* out, std::int64_t rows, std::int64_t width);
   // Stores keys and values of each row at slots[row] = page * page_size + place in the page.
   void (*kv_write)(const float* k, const float* v, std::int64_t stride, const std::int64_t* slots,
@@ -90,8 +92,8 @@ struct CpuOps {
   void (*attention)(const float* q, const KvCache& cache, std::span<const AttentionRows> sequences,
                     const AttentionShape& shape, float* out, float* scratch);
   // Rows of a [vocab][width] table.
-  void (*embed)(const Bf16* table, const std::int32_t* tokens, std::int64_t rows, std::int64_t width,
-                float* out);
+  void (*embed)(const Bf16* table, const std::int32_t* tokens, std::int64_t rows,
+                std::int64_t width, float* out);
   // The first of the largest of each row. REQUIRES: width a multiple of 8.
   void (*argmax)(const float* logits, std::int64_t rows, std::int64_t width, std::int32_t* out);
 };

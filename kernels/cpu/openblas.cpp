@@ -1,10 +1,10 @@
 #include "kernels/cpu/openblas.h"
 
+#include <dlfcn.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-
-#include <dlfcn.h>
 
 namespace headway::kernels::cpu {
 namespace {
@@ -19,7 +19,9 @@ struct OpenBlas {
   void (*set_num_threads)(int threads);
   char* (*get_corename)();
 
-  bool ok() const { return sgemm != nullptr && set_num_threads != nullptr && get_corename != nullptr; }
+  bool ok() const {
+    return sgemm != nullptr && set_num_threads != nullptr && get_corename != nullptr;
+  }
 };
 
 template <typename Function>
@@ -61,9 +63,9 @@ void openblas_matmul(const float* x, std::int64_t x_stride, const PackedWeights&
     }
     const std::int64_t columns = std::min(width, w.n - first * kPanel);
     openblas().sgemm(kRowMajor, kNoTranspose, kNoTranspose, static_cast<int>(m),
-                static_cast<int>(columns), static_cast<int>(w.k), 1.0F, x,
-                static_cast<int>(x_stride), scratch.data(), static_cast<int>(width), 0.0F,
-                y + first * kPanel, static_cast<int>(y_stride));
+                     static_cast<int>(columns), static_cast<int>(w.k), 1.0F, x,
+                     static_cast<int>(x_stride), scratch.data(), static_cast<int>(width), 0.0F,
+                     y + first * kPanel, static_cast<int>(y_stride));
   }
 }
 

@@ -21,7 +21,8 @@ double quantile(double share) {
 const std::vector<float>& quantiles() {
   static const std::vector<float> table = [] {
     std::vector<float> q(kQuantiles);
-    for (int i = 0; i < kQuantiles; ++i) q[i] = static_cast<float>(quantile((i + 0.5) / kQuantiles));
+    for (int i = 0; i < kQuantiles; ++i)
+      q[i] = static_cast<float>(quantile((i + 0.5) / kQuantiles));
     return q;
   }();
   return table;

@@ -16,7 +16,8 @@ Doubles matmul(std::span<const float> x, std::span<const Bf16> w, std::int64_t m
   for (std::int64_t r = 0; r < m; ++r) {
     for (std::int64_t c = 0; c < n; ++c) {
       double sum = 0;
-      for (std::int64_t i = 0; i < k; ++i) sum += double{x[at(r * k + i)]} * widen(w[at(c * k + i)]);
+      for (std::int64_t i = 0; i < k; ++i)
+        sum += double{x[at(r * k + i)]} * widen(w[at(c * k + i)]);
       y[at(r * n + c)] = sum;
     }
   }
@@ -48,7 +49,8 @@ Doubles rope(std::span<const float> x, std::span<const std::int32_t> positions, 
       const std::int64_t base = (row * heads + head) * head_dim;
       for (std::int64_t i = 0; i < half; ++i) {
         const double angle =
-            positions[at(row)] / std::pow(theta, 2.0 * static_cast<double>(i) / static_cast<double>(head_dim));
+            positions[at(row)] /
+            std::pow(theta, 2.0 * static_cast<double>(i) / static_cast<double>(head_dim));
         const double a = x[at(base + i)], b = x[at(base + i + half)];
         y[at(base + i)] = a * std::cos(angle) - b * std::sin(angle);
         y[at(base + i + half)] = a * std::sin(angle) + b * std::cos(angle);
@@ -62,7 +64,8 @@ Doubles silu_mul(std::span<const float> gate_up, std::int64_t rows, std::int64_t
   Doubles y(at(rows * width));
   for (std::int64_t r = 0; r < rows; ++r) {
     for (std::int64_t i = 0; i < width; ++i) {
-      const double gate = gate_up[at(r * 2 * width + i)], up = gate_up[at(r * 2 * width + width + i)];
+      const double gate = gate_up[at(r * 2 * width + i)],
+                   up = gate_up[at(r * 2 * width + width + i)];
       y[at(r * width + i)] = gate / (1 + std::exp(-gate)) * up;
     }
   }

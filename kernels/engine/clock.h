@@ -8,7 +8,7 @@ namespace headway::kernels {
 class Clock {
  public:
   virtual ~Clock() = default;
-  virtual void start() = 0;       // now() is 0 from here
+  virtual void start() = 0;  // now() is 0 from here
   virtual SimTime now() = 0;
   // CPU time that this thread has used, to tell whether something else ran in its place.
   virtual SimTime cpu_time() = 0;

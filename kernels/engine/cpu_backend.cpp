@@ -135,10 +135,14 @@ class CpuBackend final : public EngineBackend {
   }
   std::pair<const float*, float*> ends(Product product) {
     switch (product) {
-      case Product::kQkv: return {normed_.data(), qkv_.data()};
-      case Product::kO: return {attention_.data(), delta_.data()};
-      case Product::kGateUp: return {normed_.data(), gate_up_.data()};
-      default: return {mlp_.data(), delta_.data()};
+      case Product::kQkv:
+        return {normed_.data(), qkv_.data()};
+      case Product::kO:
+        return {attention_.data(), delta_.data()};
+      case Product::kGateUp:
+        return {normed_.data(), gate_up_.data()};
+      default:
+        return {mlp_.data(), delta_.data()};
     }
   }
 

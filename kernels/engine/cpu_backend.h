@@ -10,16 +10,17 @@ namespace headway::kernels {
 // A model's weights for the CPU's operators.
 struct CpuWeights {
   LlamaShape shape;
-  std::vector<cpu::Bf16> embedding;             // [vocab][hidden]
-  std::vector<cpu::Bf16> norms;                 // [2 layers + 1][hidden]
-  std::vector<cpu::PackedWeights> products;     // [layer][kLayerProducts]
+  std::vector<cpu::Bf16> embedding;          // [vocab][hidden]
+  std::vector<cpu::Bf16> norms;              // [2 layers + 1][hidden]
+  std::vector<cpu::PackedWeights> products;  // [layer][kLayerProducts]
   cpu::PackedWeights lm_head;
   std::vector<float> rope;
 
   const cpu::PackedWeights& of(std::int32_t layer, Product product) const {
     return products[static_cast<std::size_t>(layer) * kLayerProducts + static_cast<int>(product)];
   }
-  const cpu::Bf16* norm(std::int32_t index) const {  // 2 layer, 2 layer + 1; 2 layers: the final one
+  const cpu::Bf16* norm(
+      std::int32_t index) const {  // 2 layer, 2 layer + 1; 2 layers: the final one
     return norms.data() + static_cast<std::size_t>(index) * static_cast<std::size_t>(shape.hidden);
   }
   double bytes() const;  // of the products

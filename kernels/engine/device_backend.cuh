@@ -1,11 +1,11 @@
 #pragma once
 
-// The engine's backend on the kernels of kernels/ops: bf16 throughout, compiled by nvcc for a GPU and
-// by the host compiler for the emulator, which runs a tiny model in the tests. What the two do not
-// share, products and where random weights come from, is a DeviceServices.
+// The engine's backend on the kernels of kernels/ops: bf16 throughout, compiled by nvcc for a GPU
+// and by the host compiler for the emulator, which runs a tiny model in the tests. What the two do
+// not share, products and where random weights come from, is a DeviceServices.
 //
-// Rows of a step are put in the order that the attention kernels want, sequences of one query first,
-// when the step begins; everything a step needs of the host crosses in one copy.
+// Rows of a step are put in the order that the attention kernels want, sequences of one query
+// first, when the step begins; everything a step needs of the host crosses in one copy.
 #define HEADWAY_LAUNCHERS_ONLY 1
 #include <algorithm>
 #include <cmath>
@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "kernels/engine/backend.h"
+#include "kernels/engine/device_step.cuh"
 #include "kernels/ops/device_limits.h"
 #include "kernels/ops/kv_write.cuh"
 #include "kernels/ops/paged_decode_attention.cuh"
@@ -35,68 +36,21 @@ class DeviceServices {
   virtual ~DeviceServices() = default;
   virtual std::string describe() const = 0;
   // mean + deviation * normal values, a function of the seed.
-  virtual void fill(DeviceBuffer<bf16>& buffer, std::uint64_t seed, float mean, float deviation) = 0;
+  virtual void fill(DeviceBuffer<bf16>& buffer, std::uint64_t seed, float mean,
+                    float deviation) = 0;
   // y[m][n] = x[m][k] W[n][k]^T
   virtual void product(std::int64_t m, std::int64_t n, std::int64_t k, const bf16* x, const bf16* w,
                        bf16* y, Stream stream) = 0;
-};
-
-// to[r] = from[index[r]], or from[r] without an index; rows `stride` elements apart, width a multiple
-// of 8. One thread takes 16 bytes.
-struct CopyRows {
-  bf16* to;
-  const bf16* from;
-  const std::int32_t* index;
-  std::int64_t from_stride;
-  int rows, width;
-};
-
-inline constexpr int kCopyThreads = 256;
-
-static __global__ void __launch_bounds__(kCopyThreads) copy_rows_kernel(CopyRows p) {
-  constexpr int kVector = Pack16<bf16>::kCount;
-  const int vectors = p.width / kVector;
-  const std::int64_t item = std::int64_t{blockIdx.x} * kCopyThreads + threadIdx.x;
-  const int row = static_cast<int>(item / vectors);
-  if (row >= p.rows) return;
-  const int column = static_cast<int>(item - std::int64_t{row} * vectors) * kVector;
-  const std::int64_t from = p.index != nullptr ? p.index[row] : row;
-  store16(p.to + std::int64_t{row} * p.width + column, load16(p.from + from * p.from_stride + column));
-}
-
-inline void copy_rows(const CopyRows& p, Stream stream) {
-  const std::int64_t items = std::int64_t{p.rows} * (p.width / 8);
-  if (items == 0) return;
-  launch(&copy_rows_kernel, static_cast<unsigned>((items + kCopyThreads - 1) / kCopyThreads),
-         kCopyThreads, 0, stream, p);
-}
-
-// The integers of a step in one buffer: each part remembers where it begins.
-class StepIntegers {
- public:
-  void clear() { values_.clear(); }
-  std::size_t add(const std::vector<std::int32_t>& part) {
-    const std::size_t at = values_.size();
-    values_.insert(values_.end(), part.begin(), part.end());
-    values_.resize((values_.size() + 3) / 4 * 4);  // SplitItems are read 16 bytes at a time
-    return at;
-  }
-  void upload() {
-    if (buffer_.size() < values_.size()) buffer_ = DeviceBuffer<std::int32_t>(2 * values_.size());
-    buffer_.upload(values_);
-  }
-  const std::int32_t* at(std::size_t place) const { return buffer_.data() + place; }
-
- private:
-  std::vector<std::int32_t> values_;
-  DeviceBuffer<std::int32_t> buffer_;
 };
 
 class DeviceBackend final : public EngineBackend {
  public:
   DeviceBackend(const LlamaShape& shape, std::uint64_t seed, const BackendOptions& o,
                 std::unique_ptr<DeviceServices> services)
-      : s_(shape), page_size_(o.page_size), services_(std::move(services)), limits_(device_limits()) {
+      : s_(shape),
+        page_size_(o.page_size),
+        services_(std::move(services)),
+        limits_(device_limits()) {
     if (s_.head_dim != 64 && s_.head_dim != 128) {
       throw InputError({"", "model", "heads of " + std::to_string(s_.head_dim),
                         "heads of 64 or 128, which the attention kernels have"});
@@ -154,10 +108,10 @@ class DeviceBackend final : public EngineBackend {
     services_->product(rows_, z.n, z.k, from, w.data(), to, {});
   }
   void rope() override {
-    kernels::rope<bf16>({qkv_.data(), qkv_.data() + s_.q_width(), integers_.at(positions_at_),
-                         rope_.data(), rows_, s_.heads, s_.kv_heads, s_.head_dim, s_.qkv_width(),
-                         s_.qkv_width()},
-                        {});
+    kernels::rope<bf16>(
+        {qkv_.data(), qkv_.data() + s_.q_width(), integers_.at(positions_at_), rope_.data(), rows_,
+         s_.heads, s_.kv_heads, s_.head_dim, s_.qkv_width(), s_.qkv_width()},
+        {});
     // The attention kernels want the queries packed.
     copy_rows({q_.data(), qkv_.data(), nullptr, s_.qkv_width(), rows_, s_.q_width()}, {});
   }
@@ -170,8 +124,8 @@ class DeviceBackend final : public EngineBackend {
   void attention(std::int32_t layer) override {
     const float scale = 1 / std::sqrt(static_cast<float>(s_.head_dim));
     if (decodes_ > 0) {
-      PagedDecodeArgs<bf16> a{attention_.data(), q_.data(), cache(layer), decodes_, 1, s_.heads, 0,
-                              scale, split_};
+      PagedDecodeArgs<bf16> a{attention_.data(), q_.data(), cache(layer), decodes_, 1,
+                              s_.heads,          0,         scale,        split_};
       a.kv.page_table = integers_.at(decode_table_at_);
       a.kv.lengths = integers_.at(decode_lengths_at_);
       a.kv.max_pages = decode_pages_;
@@ -183,8 +137,15 @@ class DeviceBackend final : public EngineBackend {
     }
     if (prefills_ > 0) {
       const std::int64_t first = std::int64_t{decodes_} * s_.q_width();
-      PrefillArgs<bf16> a{attention_.data() + first, q_.data() + first, cache(layer),
-                          integers_.at(q_start_at_), prefills_, longest_chunk_, s_.heads, 0, scale};
+      PrefillArgs<bf16> a{attention_.data() + first,
+                          q_.data() + first,
+                          cache(layer),
+                          integers_.at(q_start_at_),
+                          prefills_,
+                          longest_chunk_,
+                          s_.heads,
+                          0,
+                          scale};
       a.kv.page_table = integers_.at(prefill_table_at_);
       a.kv.lengths = integers_.at(prefill_lengths_at_);
       a.kv.max_pages = prefill_pages_;
@@ -357,10 +318,10 @@ class DeviceBackend final : public EngineBackend {
 
   void norm_at(std::int32_t index, bool add_delta) {
     const bf16* weight = norms_.data() + std::int64_t{index} * s_.hidden;
-    rmsnorm<bf16>({add_delta ? delta_.data() : residual_.data(),
-                   add_delta ? residual_.data() : nullptr, weight, normed_.data(), rows_, s_.hidden,
-                   kNormEpsilon},
-                  {});
+    rmsnorm<bf16>(
+        {add_delta ? delta_.data() : residual_.data(), add_delta ? residual_.data() : nullptr,
+         weight, normed_.data(), rows_, s_.hidden, kNormEpsilon},
+        {});
   }
   PagedKv<bf16> cache(std::int32_t layer) {
     PagedKv<bf16> kv;
@@ -372,10 +333,14 @@ class DeviceBackend final : public EngineBackend {
   }
   std::pair<const bf16*, bf16*> ends(Product product) {
     switch (product) {
-      case Product::kQkv: return {normed_.data(), qkv_.data()};
-      case Product::kO: return {attention_.data(), delta_.data()};
-      case Product::kGateUp: return {normed_.data(), gate_up_.data()};
-      default: return {mlp_.data(), delta_.data()};
+      case Product::kQkv:
+        return {normed_.data(), qkv_.data()};
+      case Product::kO:
+        return {attention_.data(), delta_.data()};
+      case Product::kGateUp:
+        return {normed_.data(), gate_up_.data()};
+      default:
+        return {mlp_.data(), delta_.data()};
     }
   }
 
@@ -400,7 +365,8 @@ class DeviceBackend final : public EngineBackend {
   std::vector<std::int32_t> order_, tokens_;
   StepIntegers integers_;
   std::size_t tokens_at_ = 0, positions_at_ = 0, slots_at_ = 0, sampled_at_ = 0;
-  std::size_t decode_table_at_ = 0, decode_lengths_at_ = 0, split_items_at_ = 0, first_partial_at_ = 0;
+  std::size_t decode_table_at_ = 0, decode_lengths_at_ = 0, split_items_at_ = 0,
+              first_partial_at_ = 0;
   std::size_t prefill_table_at_ = 0, prefill_lengths_at_ = 0, q_start_at_ = 0;
   SplitKv split_;
 };

@@ -13,8 +13,8 @@ namespace headway::kernels {
 // other backends. Throws CudaError, or std::runtime_error where cuBLASLt is not found.
 std::unique_ptr<EngineBackend> make_cuda_backend(const LlamaShape& shape, std::uint64_t seed,
                                                  const BackendOptions& options);
-// make_emulated_backend: the same kernels under the emulator, products by plain loops, the weights of
-// make_cpu_weights. For tests.
+// make_emulated_backend: the same kernels under the emulator, products by plain loops, the weights
+// of make_cpu_weights. For tests.
 std::unique_ptr<EngineBackend> make_emulated_backend(const LlamaShape& shape, std::uint64_t seed,
                                                      const BackendOptions& options);
 

@@ -13,7 +13,8 @@ std::vector<std::int32_t> look_up(std::span<const std::int32_t> text, std::size_
   for (std::size_t n = std::min(kLongest, text.size() - 1); n >= kShortest; --n) {
     const auto suffix = text.last(n);
     for (std::size_t end = text.size() - 1; end >= n; --end) {
-      if (!std::equal(suffix.begin(), suffix.end(), text.begin() + static_cast<std::ptrdiff_t>(end - n))) {
+      if (!std::equal(suffix.begin(), suffix.end(),
+                      text.begin() + static_cast<std::ptrdiff_t>(end - n))) {
         continue;
       }
       const auto found = text.subspan(end, std::min(count, text.size() - end));
@@ -51,7 +52,8 @@ class LayerDrafter final : public Drafter {
       }
       if (going.empty()) break;
       const auto tokens = decode_step(backend_, step_, layers_);
-      for (std::size_t row = 0; row < going.size(); ++row) drafts[going[row]].push_back(tokens[row]);
+      for (std::size_t row = 0; row < going.size(); ++row)
+        drafts[going[row]].push_back(tokens[row]);
     }
     return drafts;
   }

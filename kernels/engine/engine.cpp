@@ -42,8 +42,9 @@ RequestRecord record_of(const Active& a, SimTime now, const std::string* rejecti
   r.split[static_cast<std::size_t>(LatencyPart::kQueue)] = r.scheduled - r.arrival;
   r.split[static_cast<std::size_t>(LatencyPart::kPrefill)] = r.first_token - r.scheduled;
   r.split[static_cast<std::size_t>(LatencyPart::kDecode)] = r.finish - r.first_token;
-  r.finish_reason = r.failed ? *rejection
-                    : s.finish_reason == FinishReason::kStop ? "stop" : "length";
+  r.finish_reason = r.failed                                 ? *rejection
+                    : s.finish_reason == FinishReason::kStop ? "stop"
+                                                             : "length";
   return r;
 }
 
@@ -64,8 +65,8 @@ class Engine::Loop {
     const std::string_view method = config.scheduler.speculation;
     if (method == "ngram") drafter_ = make_ngram_drafter();
     if (method == "draft_model") {
-      drafter_ = make_layer_drafter(backend, config.draft_layers,
-                                    config.scheduler.engine.block_size);
+      drafter_ =
+          make_layer_drafter(backend, config.draft_layers, config.scheduler.engine.block_size);
     }
     run_.speculation.accepted_at.resize(
         static_cast<std::size_t>(config.scheduler.num_speculative_tokens));
@@ -220,17 +221,17 @@ class Engine::Loop {
     for (const ScheduledSequence& entry : plan_.scheduled) {
       const Active& a = active(*entry.sequence);
       const std::int32_t first = input_.rows(), end = entry.computed_before + entry.num_tokens;
-      SequenceRows& rows =
-          input_.sequences.emplace_back(SequenceRows{first, entry.num_tokens, entry.computed_before, {}});
+      SequenceRows& rows = input_.sequences.emplace_back(
+          SequenceRows{first, entry.num_tokens, entry.computed_before, {}});
       pages_.copy(entry.sequence->slot, end, rows.pages);
       for (std::int32_t p = entry.computed_before; p < end; ++p) {
         const auto known = static_cast<std::int32_t>(a.text.size());
         input_.tokens.push_back(p < known ? a.text[static_cast<std::size_t>(p)]
                                           : a.drafts[static_cast<std::size_t>(p - known)]);
         input_.positions.push_back(p);
-        input_.slots.push_back(
-            std::int64_t{rows.pages[static_cast<std::size_t>(p / page_size)]} * page_size +
-            p % page_size);
+        input_.slots.push_back(std::int64_t{rows.pages[static_cast<std::size_t>(p / page_size)]} *
+                                   page_size +
+                               p % page_size);
       }
       if (!entry.samples) continue;
       for (std::int32_t row = input_.rows() - 1 - entry.draft_tokens; row < input_.rows(); ++row) {
@@ -248,7 +249,8 @@ class Engine::Loop {
       if (entry.samples) {
         Active& a = active(*entry.sequence);
         while (accepted < entry.draft_tokens &&
-               a.drafts[static_cast<std::size_t>(accepted)] == sampled[at + static_cast<std::size_t>(accepted)]) {
+               a.drafts[static_cast<std::size_t>(accepted)] ==
+                   sampled[at + static_cast<std::size_t>(accepted)]) {
           ++accepted;
         }
         const auto first = sampled.begin() + static_cast<std::ptrdiff_t>(at);

@@ -42,19 +42,20 @@ struct StepTiming {
 struct EngineRun {
   std::vector<Conversation> conversations;  // of finished requests, in order of their ends
   std::vector<StepTiming> steps;
-  double intake_us = 0;          // host time of taking requests in, all together
+  double intake_us = 0;  // host time of taking requests in, all together
   std::int64_t requests = 0, preemptions = 0;
   std::int64_t prefix_hits = 0;  // tokens
   SpeculationStats speculation;
   std::int64_t draft_chances = 0;  // sequences and steps that a drafter was asked for
   SimTime end;
-  double wall_busy_s = 0, cpu_s = 0;  // while there was work: wall time, and CPU time of this thread
+  double wall_busy_s = 0,
+         cpu_s = 0;  // while there was work: wall time, and CPU time of this thread
 };
 
-// A serving engine in real time: the simulator's client, scheduler and KV classes, real kernels. One
-// step at a time, tokens picked greedily, answers as long as the workload says (an end-of-text token
-// means nothing here). Observers hear what a replica's observers hear, but of latency parts only
-// queue (to the first plan), prefill (to the first token) and decode.
+// A serving engine in real time: the simulator's client, scheduler and KV classes, real kernels.
+// One step at a time, tokens picked greedily, answers as long as the workload says (an end-of-text
+// token means nothing here). Observers hear what a replica's observers hear, but of latency parts
+// only queue (to the first plan), prefill (to the first token) and decode.
 //
 // InputError for what it cannot run: samples and beams, schedulers that swap or whose cached
 // prefixes have no block ids, drafters other than n-gram look-up and truncated layers.

@@ -32,18 +32,24 @@ LlamaShape llama_shape(const ModelSpec& m, std::int32_t max_positions) {
   for (const std::int32_t width : {s.hidden, s.head_dim, s.ffn, s.vocab}) {
     require(width % 16 == 0, m, "a width of " + std::to_string(width), "multiples of 16");
   }
-  require(s.heads % s.kv_heads == 0, m, std::to_string(s.heads) + " heads over " +
-          std::to_string(s.kv_heads) + " KV heads", "a whole number of heads a KV head");
+  require(s.heads % s.kv_heads == 0, m,
+          std::to_string(s.heads) + " heads over " + std::to_string(s.kv_heads) + " KV heads",
+          "a whole number of heads a KV head");
   return s;
 }
 
 ProductSize product_size(const LlamaShape& s, Product product) {
   switch (product) {
-    case Product::kQkv: return {s.qkv_width(), s.hidden};
-    case Product::kO: return {s.hidden, s.q_width()};
-    case Product::kGateUp: return {2 * std::int64_t{s.ffn}, s.hidden};
-    case Product::kDown: return {s.hidden, s.ffn};
-    case Product::kLmHead: break;
+    case Product::kQkv:
+      return {s.qkv_width(), s.hidden};
+    case Product::kO:
+      return {s.hidden, s.q_width()};
+    case Product::kGateUp:
+      return {2 * std::int64_t{s.ffn}, s.hidden};
+    case Product::kDown:
+      return {s.hidden, s.ffn};
+    case Product::kLmHead:
+      break;
   }
   return {s.vocab, s.hidden};
 }

@@ -33,11 +33,13 @@ struct ProductSize {
 };
 ProductSize product_size(const LlamaShape& shape, Product product);
 
-// Random weights are a function of (seed, what, layer) alone, so that every backend and the reference
-// hold the same: normal, deviation 1 / sqrt(k) for a product, 1 for embeddings, 1 +- 0.1 for norms.
+// Random weights are a function of (seed, what, layer) alone, so that every backend and the
+// reference hold the same: normal, deviation 1 / sqrt(k) for a product, 1 for embeddings, 1 +- 0.1
+// for norms.
 std::uint64_t weight_seed(std::uint64_t seed, Product product, std::int32_t layer);
 std::uint64_t embedding_seed(std::uint64_t seed);
-std::uint64_t norm_seed(std::uint64_t seed);  // all norms in one run: layer by layer two, the final one
+std::uint64_t norm_seed(
+    std::uint64_t seed);  // all norms in one run: layer by layer two, the final one
 inline constexpr float kNormDeviation = 0.1F;
 float product_deviation(const LlamaShape& shape, Product product);
 

@@ -7,9 +7,9 @@
 
 namespace headway::kernels {
 
-// Where each sequence's KV lies: the block tables of the scheduler's own KV (vllm-v1's PagedKv), or,
-// for schedulers that only count blocks, pages handed out here. Such a scheduler takes a block for
-// every page that a sequence fills, so the pages last exactly as long as its blocks.
+// Where each sequence's KV lies: the block tables of the scheduler's own KV (vllm-v1's PagedKv),
+// or, for schedulers that only count blocks, pages handed out here. Such a scheduler takes a block
+// for every page that a sequence fills, so the pages last exactly as long as its blocks.
 class PageTables {
  public:
   // REQUIRES: the scheduler outlives it.

@@ -50,8 +50,8 @@ void ReferenceDecoder::feed(std::span<const std::int32_t> tokens, std::int32_t f
   };
   const auto norm = [&](std::int32_t index, const float* delta) {
     ops.rmsnorm(delta != nullptr ? delta : residual_.data(),
-                delta != nullptr ? residual_.data() : nullptr, w_->norm(index), normed_.data(), rows,
-                s.hidden, kNormEpsilon);
+                delta != nullptr ? residual_.data() : nullptr, w_->norm(index), normed_.data(),
+                rows, s.hidden, kNormEpsilon);
   };
   ops.embed(w_->embedding.data(), tokens.data(), rows, s.hidden, residual_.data());
   for (std::int32_t layer = 0; layer < s.layers; ++layer) {

@@ -29,8 +29,9 @@ class ReferenceDecoder {
   std::vector<cpu::Bf16> keys_, values_;  // [layer][pages]
   std::vector<std::int32_t> pages_;       // 0, 1, 2, ...
   std::size_t layer_elements_ = 0;
-  std::size_t last_row_ = 0;              // of the tokens fed last
-  std::vector<float> residual_, normed_, qkv_, attention_, delta_, gate_up_, mlp_, logits_, scratch_;
+  std::size_t last_row_ = 0;  // of the tokens fed last
+  std::vector<float> residual_, normed_, qkv_, attention_, delta_, gate_up_, mlp_, logits_,
+      scratch_;
 };
 
 }  // namespace headway::kernels

@@ -8,9 +8,9 @@
 
 namespace headway::kernels {
 
-// The tokens that stand for the identities of a workload (token_at): equal identities, equal tokens.
-// What the model answered is known only once it has, and a later turn of a conversation repeats it:
-// learn() makes the identity of an answer's token mean the token that was generated.
+// The tokens that stand for the identities of a workload (token_at): equal identities, equal
+// tokens. What the model answered is known only once it has, and a later turn of a conversation
+// repeats it: learn() makes the identity of an answer's token mean the token that was generated.
 class TokenText {
  public:
   explicit TokenText(std::int32_t vocab) : vocab_(vocab) {}

@@ -23,11 +23,11 @@ Figures figures_of(const RunSummary& summary);
 
 // Predicted against measured, over repeated measurements of the same thing.
 struct Comparison {
-  double measured = 0;   // mean of the runs
+  double measured = 0;  // mean of the runs
   double predicted = 0;
-  double error = 0;      // predicted / measured - 1
-  double noise = 0;      // standard deviation between runs over their mean; 0 for a single run
-  double allowed = 0;    // max(10 %, 3 x noise)
+  double error = 0;    // predicted / measured - 1
+  double noise = 0;    // standard deviation between runs over their mean; 0 for a single run
+  double allowed = 0;  // max(10 %, 3 x noise)
   bool within() const { return error <= allowed && error >= -allowed; }
 };
 // REQUIRES: at least one run.

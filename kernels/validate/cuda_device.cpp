@@ -24,8 +24,8 @@ class CudaDevice final : public ValidationDevice {
   const std::vector<KernelEntry>& kernels() const override { return kernels_; }
   Backend& profiler() override { return *profiler_; }
 
-  TokenCheck check_tokens(const std::vector<Conversation>& conversations,
-                          EngineBackend& engine, std::int32_t page_size) override {
+  TokenCheck check_tokens(const std::vector<Conversation>& conversations, EngineBackend& engine,
+                          std::int32_t page_size) override {
     return check_forced(conversations, engine, page_size);
   }
 

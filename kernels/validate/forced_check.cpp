@@ -53,9 +53,9 @@ TokenCheck check_forced(const std::vector<Conversation>& conversations, EngineBa
       }
       ++check.different;
       if (!check.first_difference.empty()) continue;
-      check.first_difference = "request " + std::to_string(c.request) + ", token " + std::to_string(i) +
-                               ": logit " + std::to_string(*(row + c.answer[i])) + " below the best's " +
-                               std::to_string(*best);
+      check.first_difference =
+          "request " + std::to_string(c.request) + ", token " + std::to_string(i) + ": logit " +
+          std::to_string(*(row + c.answer[i])) + " below the best's " + std::to_string(*best);
     }
   }
   return check;

@@ -10,8 +10,8 @@ namespace headway::kernels {
 // near tie may go either way and everything after it differs: each answer is run again by itself,
 // prompt and answer at once (teacher forcing), and each of its tokens must have been, by those
 // logits, as likely as the likeliest to within kForcedTolerance. The first kForcedAnswers different
-// answers are compared (each takes a large copy of logits from a GPU). Uses pages 1, 2, ... of the engine,
-// which must be idle.
+// answers are compared (each takes a large copy of logits from a GPU). Uses pages 1, 2, ... of the
+// engine, which must be idle.
 TokenCheck check_forced(const std::vector<Conversation>& conversations, EngineBackend& engine,
                         std::int32_t page_size);
 

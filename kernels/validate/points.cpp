@@ -21,8 +21,8 @@ Values up_to(std::int64_t last, const Values& list) {
 }
 
 // Few tokens are the common case of a small engine, and the register blocks show in them.
-const Values kFine{1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 32, 40, 48, 64, 96, 128, 192,
-                   256, 384, 512, 768, 1024, 2048, 4096};
+const Values kFine{1,  2,  3,  4,  5,  6,   7,   8,   10,  12,  14,  16,   20,   24,
+                   32, 40, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024, 2048, 4096};
 const Values kCoarse{1, 4, 16, 64, 256, 1024, 4096};
 const Values kBatches{1, 2, 4, 8, 16, 32, 64, 128, 256};
 const Values kLengths{16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384};
@@ -52,7 +52,8 @@ class Planner {
     for (const std::int64_t n : up_to(seats_, kBatches)) {
       for (const std::int64_t kv : up_to(longest_, kLengths)) {
         const bool fits = n * kv <= capacity();
-        if (fits || n == 1) add("attn_decode", {{"head_dim", dim}}, {ops_.heads, ops_.kv_heads, n, kv});
+        if (fits || n == 1)
+          add("attn_decode", {{"head_dim", dim}}, {ops_.heads, ops_.kv_heads, n, kv});
       }
     }
     for (const std::int64_t n : {std::int64_t{1}, std::int64_t{2}, std::int64_t{4}}) {
@@ -79,8 +80,9 @@ class Planner {
     return blocks > 0 ? blocks * s_.engine.block_size : seats_ * longest_;
   }
 
-  // The first entry of the op with these words in its variant, in the scenario's formats: the engine
-  // runs the first of several providers, as the simulator reads its table. Null where there is none.
+  // The first entry of the op with these words in its variant, in the scenario's formats: the
+  // engine runs the first of several providers, as the simulator reads its table. Null where there
+  // is none.
   const KernelEntry* entry(const std::string& op, const Variant& words) const {
     const KernelEntry* any = nullptr;
     for (const KernelEntry& e : entries_) {

@@ -13,15 +13,16 @@ struct Regime {
   const char* name;
   double load;
   bool below_knee;
-  double length;  // of its runs, relative to the others': few requests a second take longer to average
+  double
+      length;  // of its runs, relative to the others': few requests a second take longer to average
 };
 inline constexpr Regime kRegimes[] = {{"idle", 0.15, true, 1.3},
                                       {"half", 0.5, true, 1.1},
                                       {"knee", 0.85, false, 0.9},
                                       {"overload", 1.3, false, 0.7}};
 
-// The scenario's requests at that rate (a second, on average) for about so long, at least `fewest` of
-// them. A generator keeps its arrival process; a trace is replayed faster or slower.
+// The scenario's requests at that rate (a second, on average) for about so long, at least `fewest`
+// of them. A generator keeps its arrival process; a trace is replayed faster or slower.
 Scenario at_rate(const Scenario& scenario, double rate, double seconds, std::int64_t fewest);
 
 // All at once, for the capacity.

@@ -31,13 +31,14 @@ std::string word_of(const Validation& v, const RegimeResult& r, const Comparison
 }
 
 std::string table(const Validation& v) {
-  std::vector<std::vector<std::string>> rows{
-      {"regime", "load", "figure", "measured", "predicted", "error", "noise", "allowed", "verdict"}};
+  std::vector<std::vector<std::string>> rows{{"regime", "load", "figure", "measured", "predicted",
+                                              "error", "noise", "allowed", "verdict"}};
   for (const RegimeResult& r : v.regimes) {
     for (std::size_t f = 0; f < kFigures; ++f) {
       const Comparison& c = r.figures[f];
-      rows.push_back({f == 0 ? r.regime.name : "", f == 0 ? text_of("%.0f %%", 100 * r.regime.load) : "",
-                      figure_rows()[f].name, figure(c.measured), figure(c.predicted), percent(c.error),
+      rows.push_back({f == 0 ? r.regime.name : "",
+                      f == 0 ? text_of("%.0f %%", 100 * r.regime.load) : "", figure_rows()[f].name,
+                      figure(c.measured), figure(c.predicted), percent(c.error),
                       text_of("%.1f %%", 100 * c.noise), text_of("%.0f %%", 100 * c.allowed),
                       word_of(v, r, c)});
     }
@@ -59,19 +60,26 @@ std::string closure_text(const char* name, const StepClosure& c) {
   if (c.steps == 0) return "";
   const double n = static_cast<double>(c.steps);
   return text_of("  %lld steps %s: %.1f us each, priced %.1f us: ratio %.3f\n",
-                 static_cast<long long>(c.steps), name, c.measured_us / n, c.priced_us / n, c.ratio());
+                 static_cast<long long>(c.steps), name, c.measured_us / n, c.priced_us / n,
+                 c.ratio());
 }
 
 Json closure_json(const StepClosure& c) {
-  return {{"steps", c.steps}, {"measured_us", c.measured_us}, {"priced_us", c.priced_us},
+  return {{"steps", c.steps},
+          {"measured_us", c.measured_us},
+          {"priced_us", c.priced_us},
           {"ratio", c.ratio()}};
 }
 
 Json regime_json(const Validation& v, const RegimeResult& r) {
-  Json json = {{"regime", r.regime.name},  {"load", r.regime.load},
-               {"below_knee", r.regime.below_knee}, {"request_rate", r.rate},
-               {"requests", r.requests},   {"runs", r.runs},
-               {"disturbed_runs", r.disturbed}, {"cpu_share", r.busy},
+  Json json = {{"regime", r.regime.name},
+               {"load", r.regime.load},
+               {"below_knee", r.regime.below_knee},
+               {"request_rate", r.rate},
+               {"requests", r.requests},
+               {"runs", r.runs},
+               {"disturbed_runs", r.disturbed},
+               {"cpu_share", r.busy},
                {"judged", r.busy >= v.least_busy}};
   for (int f = 0; f < kFigures; ++f) {
     const Comparison& c = r.figures[static_cast<std::size_t>(f)];
@@ -97,23 +105,26 @@ std::string report_text(const Validation& v) {
   text += text_of("\nCapacity, all requests at once: %.2f req/s, %.0f output tok/s\n", v.capacity,
                   v.capacity_tokens);
   text += "Runs: " + runs_text(v) + "\n";
-  text += text_of("Host terms measured: %.1f us a step, %.2f us a sequence and step, %.1f us a request\n",
-                  v.host.per_step_us, v.host.per_sequence_us, v.host.per_request_us);
+  text += text_of(
+      "Host terms measured: %.1f us a step, %.2f us a sequence and step, %.1f us a request\n",
+      v.host.per_step_us, v.host.per_sequence_us, v.host.per_request_us);
   text += text_of("Profile: %zu points between the runs, spread of one call %.1f %%\n",
                   v.profile_points, 100 * v.profile.run_sigma);
   text += closure_text("without prompts", v.decode_steps);
   text += closure_text("with prompts", v.prefill_steps);
   if (v.speculates) {
-    text += text_of("Speculation: %llu of %llu drafted tokens accepted, %.2f tokens a verification\n",
-                    static_cast<unsigned long long>(v.speculation.accepted_tokens),
-                    static_cast<unsigned long long>(v.speculation.drafted_tokens),
-                    v.speculation.mean_acceptance_length());
+    text +=
+        text_of("Speculation: %llu of %llu drafted tokens accepted, %.2f tokens a verification\n",
+                static_cast<unsigned long long>(v.speculation.accepted_tokens),
+                static_cast<unsigned long long>(v.speculation.drafted_tokens),
+                v.speculation.mean_acceptance_length());
   }
   text += "\n" + table(v) + "\n";
   const TokenCheck& t = v.tokens;
-  text += text_of("Tokens: %lld of %lld answers (%lld tokens) compared with one request alone: %lld differ",
-                  static_cast<long long>(t.answers), static_cast<long long>(t.all_answers),
-                  static_cast<long long>(t.tokens), static_cast<long long>(t.different));
+  text += text_of(
+      "Tokens: %lld of %lld answers (%lld tokens) compared with one request alone: %lld differ",
+      static_cast<long long>(t.answers), static_cast<long long>(t.all_answers),
+      static_cast<long long>(t.tokens), static_cast<long long>(t.different));
   if (t.near_ties > 0) text += text_of(", %lld ties", static_cast<long long>(t.near_ties));
   text += " (" + t.rule + ")\n";
   if (!t.first_difference.empty()) text += "  first: " + t.first_difference + "\n";
@@ -145,9 +156,9 @@ std::string report_json(const Validation& v) {
                            {"accepted_tokens", v.speculation.accepted_tokens},
                            {"per_position", v.speculation.per_position()}};
   }
-  json["tokens"] = {{"answers", v.tokens.all_answers}, {"compared", v.tokens.answers}, {"tokens", v.tokens.tokens},
-                    {"different", v.tokens.different}, {"near_ties", v.tokens.near_ties},
-                    {"rule", v.tokens.rule}};
+  json["tokens"] = {{"answers", v.tokens.all_answers}, {"compared", v.tokens.answers},
+                    {"tokens", v.tokens.tokens},       {"different", v.tokens.different},
+                    {"near_ties", v.tokens.near_ties}, {"rule", v.tokens.rule}};
   json["verdict"] = verdict_of(v);
   json["wall_s"] = v.wall_s;
   return json.dump(2) + "\n";

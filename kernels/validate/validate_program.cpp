@@ -28,8 +28,10 @@ class ValidateProgram final : public Command {
 
   int run() override {
     if (arguments_.device != "cpu" && arguments_.device != "cuda") {
-      const std::string found = arguments_.device.empty() ? "nothing" : "\"" + arguments_.device + "\"";
-      throw InputError({"command line", "--device", found, one_of(arguments_.device, {"cpu", "cuda"})});
+      const std::string found =
+          arguments_.device.empty() ? "nothing" : "\"" + arguments_.device + "\"";
+      throw InputError(
+          {"command line", "--device", found, one_of(arguments_.device, {"cpu", "cuda"})});
     }
     std::vector<std::string> notes;
     const Scenario scenario = as_engine_runs(load(), notes);
@@ -84,8 +86,8 @@ class ValidateProgram final : public Command {
     std::error_code ec;
     std::filesystem::create_directories(arguments_.save_profile, ec);
     if (ec) {
-      throw InputError({arguments_.save_profile, "", "a folder that cannot be made (" + ec.message() + ")",
-                        "a writable place"});
+      throw InputError({arguments_.save_profile, "",
+                        "a folder that cannot be made (" + ec.message() + ")", "a writable place"});
     }
     const OutputFile probe(arguments_.save_profile + "/profile.json");  // never committed
   }
@@ -93,7 +95,8 @@ class ValidateProgram final : public Command {
   void save(const Validation& v) const {
     Profile profile = v.profile;
     profile.provenance_json = R"({"method": "headway validate, between the runs of its engine", )"
-                              R"("measured_by": "headway )" + program_version() + R"("})";
+                              R"("measured_by": "headway )" +
+                              program_version() + R"("})";
     write_profile(profile, arguments_.save_profile);
   }
 

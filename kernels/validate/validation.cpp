@@ -28,16 +28,15 @@ constexpr double kLongestProfile_s = 60;
 struct Run {
   EngineRun engine;
   RunSummary summary;
-  double busy() const {
-    return engine.wall_busy_s > 0 ? engine.cpu_s / engine.wall_busy_s : 1;
-  }
+  double busy() const { return engine.wall_busy_s > 0 ? engine.cpu_s / engine.wall_busy_s : 1; }
 };
 
 std::int32_t draft_layers(const Scenario& s) {
   if (s.speculation.method != "draft_model") return 0;
   const ModelSpec draft =
       load_model(s.speculation.draft_model, s.folder(), s.file, "speculation.draft_model");
-  const bool same = draft.hidden_size == s.model.hidden_size && draft.vocab_size == s.model.vocab_size &&
+  const bool same = draft.hidden_size == s.model.hidden_size &&
+                    draft.vocab_size == s.model.vocab_size &&
                     draft.num_attention_heads == s.model.num_attention_heads &&
                     draft.num_key_value_heads == s.model.num_key_value_heads &&
                     draft.intermediate_size == s.model.intermediate_size &&
@@ -122,8 +121,7 @@ class Validator {
 
   // The first run warms up; of two more, the faster one: capacity is what is left undisturbed.
   void find_capacity(Validation& v) {
-    const Scenario burst =
-        all_at_once(scenario_, std::max(kCapacityRequests, options_.fewest));
+    const Scenario burst = all_at_once(scenario_, std::max(kCapacityRequests, options_.fewest));
     for (int i = 0; i < 3; ++i) {
       say("capacity, run " + std::to_string(i + 1) + " of 3");
       const Run r = run(burst);
@@ -155,15 +153,16 @@ class Validator {
       RegimeResult r;
       r.regime = regime;
       r.rate = regime.load * v.capacity;
-      scenarios_.push_back(at_rate(scenario_, r.rate, regime.length * options_.seconds,
-                                   options_.fewest));
+      scenarios_.push_back(
+          at_rate(scenario_, r.rate, regime.length * options_.seconds, options_.fewest));
       v.regimes.push_back(r);
     }
     runs_.resize(v.regimes.size());
     left_over_.resize(v.regimes.size());
   }
 
-  // Again where something else had the CPU, now and then; the least disturbed try stands in for none.
+  // Again where something else had the CPU, now and then; the least disturbed try stands in for
+  // none.
   void run_regime(std::size_t index, RegimeResult& result) {
     for (bool again = true; again;) {
       Run r = run(scenarios_[index]);
@@ -206,14 +205,15 @@ class Validator {
     v.profile.host = v.host;
     v.speculates = scenario_.speculation.on();
     if (chances > 0) {
-      v.draft_hit_rate = std::min(1.0, static_cast<double>(v.speculation.drafts) /
-                                           static_cast<double>(chances));
+      v.draft_hit_rate =
+          std::min(1.0, static_cast<double>(v.speculation.drafts) / static_cast<double>(chances));
     }
     close(steps, v);
   }
 
-  // A machine's speed drifts while runs and profile take turns, and a run's time is an average over the
-  // drift. So is this: the mean of the visits' medians, where a table would have the median of all.
+  // A machine's speed drifts while runs and profile take turns, and a run's time is an average over
+  // the drift. So is this: the mean of the visits' medians, where a table would have the median of
+  // all.
   static void average_visits(const Session& session, std::vector<ProfileTable>& tables) {
     for (std::size_t i = 0; i < session.points().size(); ++i) {
       const Point& point = session.points()[i];
@@ -224,7 +224,8 @@ class Validator {
       for (ProfileTable& table : tables) {
         if (table.op != point.entry->op || table.variant != table_variant(*point.entry)) continue;
         for (std::size_t row = 0; row < table.rows(); ++row) {
-          const auto key = table.keys.begin() + static_cast<std::ptrdiff_t>(row * table.axes.size());
+          const auto key =
+              table.keys.begin() + static_cast<std::ptrdiff_t>(row * table.axes.size());
           if (!std::equal(point.call.key.begin(), point.call.key.end(), key)) continue;
           table.time_us[row] = us;
           table.low_us[row] = std::min(table.low_us[row], us);
@@ -261,7 +262,8 @@ class Validator {
       const std::vector<Run>& runs = runs_of(i);
       for (int f = 0; f < kFigures; ++f) {
         std::vector<double> values;
-        for (const Run& r : runs) values.push_back(figures_of(r.summary)[static_cast<std::size_t>(f)]);
+        for (const Run& r : runs)
+          values.push_back(figures_of(r.summary)[static_cast<std::size_t>(f)]);
         result.figures[static_cast<std::size_t>(f)] =
             compare(values, predicted[static_cast<std::size_t>(f)]);
       }
@@ -313,13 +315,16 @@ Scenario as_engine_runs(const Scenario& scenario, std::vector<std::string>& note
     if (differs) notes.push_back(note);
   };
   change(s.profile != "roofline", "profile " + s.profile + " is not used: one is measured here");
-  change(s.engine.async_scheduling, "engine.async_scheduling false: this engine plans after a step");
+  change(s.engine.async_scheduling,
+         "engine.async_scheduling false: this engine plans after a step");
   change(!s.engine.enforce_eager, "engine.enforce_eager true: steps are not padded");
   change(s.host.per_step_us || s.host.per_request_us || s.host.per_sequence_us,
          "host terms are measured, not taken from the scenario");
-  change(s.speculation.method == "draft_model",
-         "speculation draft_model: this engine drafts with the target's first layers over the target's "
-         "KV; the simulator prices a drafter that reads every prompt itself, so it predicts too much");
+  change(
+      s.speculation.method == "draft_model",
+      "speculation draft_model: this engine drafts with the target's first layers over the "
+      "target's "
+      "KV; the simulator prices a drafter that reads every prompt itself, so it predicts too much");
   s.profile = "roofline";
   s.engine.async_scheduling = false;
   s.engine.enforce_eager = true;
@@ -334,11 +339,11 @@ Scenario as_engine_runs(const Scenario& scenario, std::vector<std::string>& note
   }
   if (s.engine.num_gpu_blocks_override == 0) {
     const std::int64_t seats = std::min(s.engine.max_num_seqs, 64);
-    const std::int64_t blocks = seats * ((s.engine.max_model_len + s.engine.block_size - 1) /
-                                         s.engine.block_size) + 1;
+    const std::int64_t blocks =
+        seats * ((s.engine.max_model_len + s.engine.block_size - 1) / s.engine.block_size) + 1;
     s.engine.num_gpu_blocks_override = blocks;
-    notes.push_back("engine.num_gpu_blocks_override " + std::to_string(blocks) +
-                    ": room for " + std::to_string(seats) + " longest sequences");
+    notes.push_back("engine.num_gpu_blocks_override " + std::to_string(blocks) + ": room for " +
+                    std::to_string(seats) + " longest sequences");
   }
   return s;
 }

@@ -15,13 +15,13 @@
 namespace headway::kernels {
 
 struct ValidateOptions {
-  int rounds = 3;               // runs of each regime
-  double seconds = 4.5;         // of arrivals in each, on average over the regimes
-  std::int64_t fewest = 12;     // requests in each
-  double profile_s = 6;         // first pass over the kernels; a quarter of it after every run
-  int retries = 3;              // a regime: runs made again because something else disturbed them
-  double least_busy = 0.97;     // CPU time over wall time in an undisturbed run, waits left out
-  Clock* clock = nullptr;       // null: wall-clock time
+  int rounds = 3;            // runs of each regime
+  double seconds = 4.5;      // of arrivals in each, on average over the regimes
+  std::int64_t fewest = 12;  // requests in each
+  double profile_s = 6;      // first pass over the kernels; a quarter of it after every run
+  int retries = 3;           // a regime: runs made again because something else disturbed them
+  double least_busy = 0.97;  // CPU time over wall time in an undisturbed run, waits left out
+  Clock* clock = nullptr;    // null: wall-clock time
   std::function<void(const std::string&)> say;  // progress, may be empty
 };
 
@@ -43,21 +43,21 @@ struct StepClosure {
 };
 
 struct Validation {
-  Scenario scenario;            // as it was run
+  Scenario scenario;  // as it was run
   std::string device;
   std::vector<std::string> notes;
-  double capacity = 0;          // requests a second, all sent at once
-  double capacity_tokens = 0;   // output tokens a second
+  double capacity = 0;         // requests a second, all sent at once
+  double capacity_tokens = 0;  // output tokens a second
   std::vector<RegimeResult> regimes;
-  HostTerms host;               // measured
+  HostTerms host;                           // measured
   StepClosure decode_steps, prefill_steps;  // without and with prompt tokens
-  Profile profile;              // taken between the runs
+  Profile profile;                          // taken between the runs
   std::size_t profile_points = 0;
   TokenCheck tokens;
   SpeculationStats speculation;
-  double draft_hit_rate = 1;    // share of its chances in which the drafter had a guess
+  double draft_hit_rate = 1;  // share of its chances in which the drafter had a guess
   bool speculates = false;
-  double least_busy = 0.97;     // below it, a run does not count
+  double least_busy = 0.97;  // below it, a run does not count
   double wall_s = 0;
 
   // Every judged figure below the knee within its allowance, and no wrong token.

@@ -9,12 +9,13 @@
 
 namespace headway {
 
-// What `headway validate` takes. The simulator only hands it on; headway-validate declares the same.
+// What `headway validate` takes. The simulator only hands it on; headway-validate declares the
+// same.
 struct ValidateArguments {
-  std::string device;                // cuda, cpu
-  std::string scenario;              // file or catalogue name; empty = validate-DEVICE
-  std::vector<std::string> sets;     // KEY=VALUE
-  std::string save_profile;          // folder for the profile that was measured; empty = none
+  std::string device;             // cuda, cpu
+  std::string scenario;           // file or catalogue name; empty = validate-DEVICE
+  std::vector<std::string> sets;  // KEY=VALUE
+  std::string save_profile;       // folder for the profile that was measured; empty = none
   std::optional<std::int64_t> rounds, seed;
   std::optional<double> seconds, profile_s;
   bool json = false, quiet = false;

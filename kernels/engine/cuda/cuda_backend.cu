@@ -1,8 +1,7 @@
-#include "kernels/engine/device_backend.cuh"
-
 #include <map>
 #include <tuple>
 
+#include "kernels/engine/device_backend.cuh"
 #include "kernels/engine/device_backend.h"
 #include "kernels/ops/fill.cuh"
 #include "kernels/providers/cublaslt_gemm.h"
@@ -28,8 +27,8 @@ class CudaServices final : public DeviceServices {
   }
 
   // Each size asks the heuristics once, the first time it occurs.
-  void product(std::int64_t m, std::int64_t n, std::int64_t k, const bf16* x, const bf16* w, bf16* y,
-               Stream stream) override {
+  void product(std::int64_t m, std::int64_t n, std::int64_t k, const bf16* x, const bf16* w,
+               bf16* y, Stream stream) override {
     const std::tuple key{m, n, k};
     auto it = gemms_.find(key);
     if (it == gemms_.end()) {

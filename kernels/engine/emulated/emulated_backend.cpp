@@ -1,6 +1,5 @@
-#include "kernels/engine/device_backend.cuh"
-
 #include "kernels/cpu/random_data.h"
+#include "kernels/engine/device_backend.cuh"
 #include "kernels/engine/device_backend.h"
 
 namespace headway::kernels {
@@ -17,8 +16,8 @@ class EmulatedServices final : public DeviceServices {
     buffer.upload(values);
   }
 
-  void product(std::int64_t m, std::int64_t n, std::int64_t k, const bf16* x, const bf16* w, bf16* y,
-               Stream) override {
+  void product(std::int64_t m, std::int64_t n, std::int64_t k, const bf16* x, const bf16* w,
+               bf16* y, Stream) override {
     for (std::int64_t r = 0; r < m; ++r) {
       for (std::int64_t c = 0; c < n; ++c) {
         float sum = 0;
@@ -33,7 +32,8 @@ class EmulatedServices final : public DeviceServices {
 
 std::unique_ptr<EngineBackend> make_emulated_backend(const LlamaShape& shape, std::uint64_t seed,
                                                      const BackendOptions& options) {
-  return std::make_unique<DeviceBackend>(shape, seed, options, std::make_unique<EmulatedServices>());
+  return std::make_unique<DeviceBackend>(shape, seed, options,
+                                         std::make_unique<EmulatedServices>());
 }
 
 }  // namespace headway::kernels

@@ -16,7 +16,8 @@ namespace {
 void require_ok(const char* isa, const char* op, const std::vector<CheckResult>& results) {
   REQUIRE_FALSE(results.empty());
   for (const CheckResult& r : results) {
-    INFO(isa << " " << op << ": " << r.what << ", error " << r.error << ", tolerance " << r.tolerance);
+    INFO(isa << " " << op << ": " << r.what << ", error " << r.error << ", tolerance "
+             << r.tolerance);
     CHECK(r.ok());
   }
 }
@@ -78,7 +79,7 @@ TEST_CASE("a check finds a wrong operator", "[unit][kernels]") {
 TEST_CASE("bf16 rounds to nearest, ties to even", "[unit][kernels]") {
   CHECK(widen(narrow(1.0F)) == 1.0F);
   CHECK(widen(narrow(-0.0F)) == 0.0F);
-  CHECK(widen(narrow(1.0F + 1.0F / 256)) == 1.0F);           // half way: to the even one
+  CHECK(widen(narrow(1.0F + 1.0F / 256)) == 1.0F);  // half way: to the even one
   CHECK(widen(narrow(1.0F + 3.0F / 256)) == 1.0F + 4.0F / 256);
   CHECK(widen(narrow(1.0F + 1.1F / 256)) == 1.0F + 2.0F / 256);
   CHECK(narrow(widen(0x3e20)) == 0x3e20);
@@ -134,7 +135,7 @@ TEST_CASE("top-k and top-p at their edges", "[unit][kernels]") {
   CHECK(sample_top_k_top_p(logits, {1, 0, 1e-6F}, 0.999, buffer) == 1);  // never fewer than one
   CHECK(sample_top_k_top_p(logits, {1, 0, 1}, 0.0, buffer) == 0);
   CHECK(sample_top_k_top_p(logits, {1, 0, 1}, 0.9999, buffer) == 2);
-  CHECK(sample_top_k_top_p(logits, {0.01F, 0, 1}, 0.5, buffer) == 1);    // cold: the likeliest
+  CHECK(sample_top_k_top_p(logits, {0.01F, 0, 1}, 0.5, buffer) == 1);  // cold: the likeliest
 }
 
 }  // namespace

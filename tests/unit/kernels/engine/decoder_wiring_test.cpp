@@ -92,7 +92,8 @@ class WrittenOut {
 
   void run_layer(std::int32_t layer, std::vector<Vector>& x) const {
     const Matrix qkv = matrix(s_, Product::kQkv, layer), o = matrix(s_, Product::kO, layer);
-    const Matrix gate_up = matrix(s_, Product::kGateUp, layer), down = matrix(s_, Product::kDown, layer);
+    const Matrix gate_up = matrix(s_, Product::kGateUp, layer),
+                 down = matrix(s_, Product::kDown, layer);
     std::vector<Vector> rows;
     for (std::size_t p = 0; p < x.size(); ++p) {
       Vector r = qkv.times(norm(2 * layer, x[p]));
@@ -151,7 +152,8 @@ class WrittenOut {
 
 TEST_CASE("the decoder is the architecture written out", "[unit][kernels]") {
   const LlamaShape shape = llama_shape(tiny_model(), 128);
-  const std::vector<std::int32_t> text{3, 77, 127, 0, 3, 3, 50, 64, 9, 21, 100, 1, 2, 4, 8, 16, 32, 63, 5};
+  const std::vector<std::int32_t> text{3,   77, 127, 0, 3, 3,  50, 64, 9, 21,
+                                       100, 1,  2,   4, 8, 16, 32, 63, 5};
   const Vector expected = WrittenOut(shape).logits(text);
   // A key that lies at the edge of two bf16 values may be rounded to either: that is all the
   // tolerance is for.

@@ -1,5 +1,5 @@
-// The engine on the GPU kernels, under the emulator: every answer must be likely, token by token, by
-// the logits that the CPU's operators give for it.
+// The engine on the GPU kernels, under the emulator: every answer must be likely, token by token,
+// by the logits that the CPU's operators give for it.
 #include "kernels/engine/device_backend.h"
 
 #include "kernels/engine/decoder.h"
@@ -39,7 +39,8 @@ BackendOptions options_for(const Scenario& s) {
   return o;
 }
 
-TEST_CASE("the engine on emulated GPU kernels says what the CPU's logits allow", "[unit][kernels]") {
+TEST_CASE("the engine on emulated GPU kernels says what the CPU's logits allow",
+          "[unit][kernels]") {
   // Chunks, decodes of ragged lengths, both in one step, and a preemption or two.
   const Scenario s = small_scenario(
       R"("max_num_batched_tokens": 40, "max_num_seqs": 4, "num_gpu_blocks_override": 13,

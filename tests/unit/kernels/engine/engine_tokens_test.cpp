@@ -25,7 +25,9 @@ class TimedBackend final : public EngineBackend {
     inner_->begin(step);
   }
   void embed() override { inner_->embed(); }
-  void norm(std::int32_t layer, bool second, bool add) override { inner_->norm(layer, second, add); }
+  void norm(std::int32_t layer, bool second, bool add) override {
+    inner_->norm(layer, second, add);
+  }
   void final_norm() override { inner_->final_norm(); }
   void linear(std::int32_t layer, Product product) override { inner_->linear(layer, product); }
   void rope() override { inner_->rope(); }
@@ -89,7 +91,8 @@ TEST_CASE("engine tokens equal the reference: batches and chunked prompts", "[un
 TEST_CASE("engine tokens equal the reference: preempted and computed again", "[unit][kernels]") {
   const Scenario s = tiny_scenario(
       R"("max_num_batched_tokens": 64, "max_num_seqs": 8, "num_gpu_blocks_override": 20,
-         "enable_prefix_caching": false, "max_model_len": 200)", kBusy);
+         "enable_prefix_caching": false, "max_model_len": 200)",
+      kBusy);
   const EngineRun run = run_engine(s);
   CHECK(run.preemptions > 3);
   require_reference_tokens(run, s);
@@ -120,11 +123,11 @@ TEST_CASE("engine tokens equal the reference: conversations over a prefix cache"
 TEST_CASE("engine tokens equal the reference: pages of 32, other schedulers", "[unit][kernels]") {
   for (const char* scheduler : {"vllm-v1", "sarathi", "fcfs-nochunk", "orca", "vllm-0.2", "sjf"}) {
     INFO(scheduler);
-    const Scenario s = tiny_scenario(
-        std::string(R"("scheduler": ")") + scheduler +
-            R"(", "block_size": 32, "max_num_batched_tokens": 96, "max_num_seqs": 6,
+    const Scenario s =
+        tiny_scenario(std::string(R"("scheduler": ")") + scheduler +
+                          R"(", "block_size": 32, "max_num_batched_tokens": 96, "max_num_seqs": 6,
                "num_gpu_blocks_override": 100, "max_model_len": 160)",
-        kBusy);
+                      kBusy);
     require_reference_tokens(run_engine(s), s);
   }
 }
@@ -179,10 +182,13 @@ TEST_CASE("the engine refuses what it cannot run", "[unit][kernels]") {
   const char* const few = R"("num_prompts": 1, "request_rate": 1, "input_len": 4, "output_len": 2)";
   refused(R"("block_size": 8, "num_gpu_blocks_override": 128)", few, "", "block_size");
   refused(R"("scheduler": "sglang")", few, "", "scheduler");
-  refused(R"("num_gpu_blocks_override": 64)", R"("num_prompts": 1, "request_rate": 1, "input_len": 4, "output_len": 2, "samples": 2)",
+  refused(R"("num_gpu_blocks_override": 64)",
+          R"("num_prompts": 1, "request_rate": 1, "input_len": 4, "output_len": 2, "samples": 2)",
           "", "samples");
-  refused(R"("num_gpu_blocks_override": 64)", few, R"("speculation": {"method": "medusa", "num_speculative_tokens": 2,
-                      "acceptance": [0.5, 0.4]})", "speculation");
+  refused(R"("num_gpu_blocks_override": 64)", few,
+          R"("speculation": {"method": "medusa", "num_speculative_tokens": 2,
+                      "acceptance": [0.5, 0.4]})",
+          "speculation");
 }
 
 }  // namespace

@@ -9,18 +9,20 @@
 namespace headway::kernels {
 namespace {
 
-TEST_CASE("a prediction is compared with the mean of the runs and their spread", "[unit][kernels]") {
+TEST_CASE("a prediction is compared with the mean of the runs and their spread",
+          "[unit][kernels]") {
   const Comparison c = compare({9, 10, 11}, 12.5);
   CHECK(c.measured == Approx(10));
   CHECK(c.error == Approx(0.25));
-  CHECK(c.noise == Approx(0.1));      // deviation 1 with n - 1
-  CHECK(c.allowed == Approx(0.3));    // three times that, above 10 %
+  CHECK(c.noise == Approx(0.1));    // deviation 1 with n - 1
+  CHECK(c.allowed == Approx(0.3));  // three times that, above 10 %
   CHECK(c.within());
   CHECK_FALSE(compare({9, 10, 11}, 13.1).within());
   CHECK_FALSE(compare({9, 10, 11}, 6.9).within());
 }
 
-TEST_CASE("the allowance is never below ten per cent, and one run shows no noise", "[unit][kernels]") {
+TEST_CASE("the allowance is never below ten per cent, and one run shows no noise",
+          "[unit][kernels]") {
   CHECK(compare({100, 100.1}, 109).within());
   CHECK_FALSE(compare({100, 100.1}, 111).within());
   const Comparison single = compare({50}, 54);
@@ -35,8 +37,9 @@ std::vector<StepTiming> steps_of(double per_step, double per_sequence) {
     for (int i = 0; i < 10 + n; ++i) {
       StepTiming s;
       s.sequences = n;
-      s.host_us = per_step + per_sequence * n + (i % 3 - 1) * 0.4;  // symmetric: the median is exact
-      if (i == 0) s.host_us += 500;                                 // one hiccup a size
+      s.host_us =
+          per_step + per_sequence * n + (i % 3 - 1) * 0.4;  // symmetric: the median is exact
+      if (i == 0) s.host_us += 500;                         // one hiccup a size
       steps.push_back(s);
     }
   }
@@ -93,9 +96,11 @@ Arrivals arrivals_of(const Scenario& s) {
   return a;
 }
 
-TEST_CASE("regimes: a generator is asked for the rate, a trace is replayed at it", "[unit][kernels]") {
-  const Scenario generated = tiny_scenario(R"("num_gpu_blocks_override": 64)",
-      R"("num_prompts": 7, "request_rate": 3, "input_len": 4, "output_len": 2)");
+TEST_CASE("regimes: a generator is asked for the rate, a trace is replayed at it",
+          "[unit][kernels]") {
+  const Scenario generated =
+      tiny_scenario(R"("num_gpu_blocks_override": 64)",
+                    R"("num_prompts": 7, "request_rate": 3, "input_len": 4, "output_len": 2)");
   Arrivals a = arrivals_of(at_rate(generated, 50, 8, 10));
   CHECK(a.count == 400);
   CHECK(a.span_s == Approx(8).epsilon(0.15));

@@ -1,5 +1,5 @@
-// The engine's loop and the simulator's replica are the same thing in two kinds of time. Where steps
-// cost the same, they must tell the same times, to the nanosecond.
+// The engine's loop and the simulator's replica are the same thing in two kinds of time. Where
+// steps cost the same, they must tell the same times, to the nanosecond.
 #include <map>
 
 #include "kernels/engine/engine.h"
@@ -14,8 +14,8 @@
 namespace headway::kernels {
 namespace {
 
-// The same for a sequence whether it is called a chunk or a decode: the backend cannot tell a chunk of
-// one token from a decode.
+// The same for a sequence whether it is called a chunk or a decode: the backend cannot tell a chunk
+// of one token from a decode.
 double price_us(const StepShape& shape) {
   double tokens = static_cast<double>(shape.decode_kv_tokens);
   for (const PrefillChunk& c : shape.prefill) tokens += c.new_tokens + c.context_tokens;
@@ -122,7 +122,8 @@ TEST_CASE("engine and simulator agree on every time where steps cost the same", 
   INFO("closed loop");
   require_same(tiny_scenario(
       R"("max_num_batched_tokens": 64, "max_num_seqs": 8, "num_gpu_blocks_override": 200)",
-      std::string(R"("num_prompts": 60, "request_rate": "inf", "max_concurrency": 5, )") + lengths));
+      std::string(R"("num_prompts": 60, "request_rate": "inf", "max_concurrency": 5, )") +
+          lengths));
 }
 
 }  // namespace

@@ -1,9 +1,10 @@
-// A validation from end to end on a device whose operators take known times by a clock of its own: its
-// profile is exact, so the prediction must be too; and what is made wrong must show.
+// A validation from end to end on a device whose operators take known times by a clock of its own:
+// its profile is exact, so the prediction must be too; and what is made wrong must show.
+#include "kernels/validate/validation.h"
+
 #include <nlohmann/json.hpp>
 
 #include "kernels/validate/report.h"
-#include "kernels/validate/validation.h"
 #include "tests/support/catch.h"
 #include "tests/unit/kernels/engine/toy_scenario.h"
 #include "tests/unit/kernels/profiler/fake_backend.h"
@@ -34,18 +35,14 @@ class TimedEngine final : public EngineBackend {
     tokens_.assign(step.sampled_rows.size(), 7);
   }
   void embed() override { take("embedding", {s_.hidden, rows()}); }
-  void norm(std::int32_t, bool, bool) override {
-    take("rmsnorm", {s_.hidden, rows()});
-  }
+  void norm(std::int32_t, bool, bool) override { take("rmsnorm", {s_.hidden, rows()}); }
   void final_norm() override { take("rmsnorm", {s_.hidden, rows()}); }
   void linear(std::int32_t, Product p) override {
     const ProductSize z = product_size(s_, p);
     take("gemm", {z.n, z.k, rows()});
   }
   void rope() override { take("rope", {s_.heads, s_.kv_heads, rows()}); }
-  void kv_write(std::int32_t) override {
-    take("kv_write", {s_.kv_heads, rows()});
-  }
+  void kv_write(std::int32_t) override { take("kv_write", {s_.kv_heads, rows()}); }
   void attention(std::int32_t) override {
     std::int64_t decodes = 0, tokens = 0;
     double prefill_us = 0;
@@ -63,9 +60,7 @@ class TimedEngine final : public EngineBackend {
     if (decodes > 0) pass(3 + 0.02 * static_cast<double>(tokens));
   }
   void silu_mul() override { take("silu_mul", {s_.ffn, rows()}); }
-  void lm_head() override {
-    take("gemm", {s_.vocab, s_.hidden, std::ssize(step_->sampled_rows)});
-  }
+  void lm_head() override { take("gemm", {s_.vocab, s_.hidden, std::ssize(step_->sampled_rows)}); }
   void sample() override { take("sampling", {s_.vocab, 1}); }
   std::span<const std::int32_t> finish() override { return tokens_; }
   std::vector<float> logits() override { return {}; }
@@ -222,7 +217,8 @@ TEST_CASE("the report says the same as text and as JSON", "[unit][kernels]") {
 }
 
 TEST_CASE("a scenario is told what the engine makes of it", "[unit][kernels]") {
-  Scenario s = tiny_scenario("", R"("num_prompts": 2, "request_rate": 1, "input_len": 4, "output_len": 2)");
+  Scenario s =
+      tiny_scenario("", R"("num_prompts": 2, "request_rate": 1, "input_len": 4, "output_len": 2)");
   s.engine.async_scheduling = true;
   s.engine.enforce_eager = false;
   s.engine.max_num_seqs = 1000;
