@@ -1,4 +1,4 @@
-#include "kernels/ops/mla_decode.cuh"
+#include "kernels/ops/mla_decode_check.cuh"
 
 namespace headway::kernels {
 

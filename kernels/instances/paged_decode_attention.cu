@@ -1,4 +1,4 @@
-#include "kernels/ops/paged_decode_attention.cuh"
+#include "kernels/ops/paged_decode_attention_check.cuh"
 
 namespace headway::kernels {
 

@@ -1,4 +1,4 @@
-#include "kernels/ops/prefill_attention.cuh"
+#include "kernels/ops/prefill_attention_check.cuh"
 
 namespace headway::kernels {
 

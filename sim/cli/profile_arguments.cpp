@@ -1,16 +1,8 @@
 #include "sim/cli/profile_arguments.h"
 
-#include <charconv>
+#include "sim/cli/helper_words.h"
 
 namespace headway {
-namespace {
-
-std::string number(double value) {
-  char text[32];
-  return {text, std::to_chars(text, text + sizeof text, value).ptr};
-}
-
-}  // namespace
 
 void ProfileArguments::declare(Arguments& arguments) {
   arguments.text("--device", "cuda|cpu", device, "What to time on");
@@ -30,22 +22,19 @@ void ProfileArguments::declare(Arguments& arguments) {
 }
 
 std::vector<std::string> ProfileArguments::words() const {
-  std::vector<std::string> words;
-  const auto add = [&](const char* name, const std::string& value) {
-    if (!value.empty()) words.insert(words.end(), {name, value});
-  };
-  add("--device", device);
-  for (const std::string& model : models) add("--model", model);
-  add("--grid", grid);
-  add("--kernel", kernel);
-  if (budget_s) add("--budget-s", number(*budget_s));
-  add("--output", output);
-  if (seed) add("--seed", std::to_string(*seed));
-  for (const auto& [name, given] :
-       {std::pair{"--list", list}, {"--json", json}, {"--csv", csv}, {"--quiet", quiet}}) {
-    if (given) words.emplace_back(name);
-  }
-  return words;
+  HelperWords words;
+  words.add("--device", device);
+  words.add("--model", models);
+  words.add("--grid", grid);
+  words.add("--kernel", kernel);
+  words.add("--budget-s", budget_s);
+  words.add("--output", output);
+  words.add("--seed", seed);
+  words.flag("--list", list);
+  words.flag("--json", json);
+  words.flag("--csv", csv);
+  words.flag("--quiet", quiet);
+  return words.take();
 }
 
 }  // namespace headway

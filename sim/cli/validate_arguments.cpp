@@ -1,16 +1,8 @@
 #include "sim/cli/validate_arguments.h"
 
-#include <charconv>
+#include "sim/cli/helper_words.h"
 
 namespace headway {
-namespace {
-
-std::string number(double value) {
-  char text[32];
-  return {text, std::to_chars(text, text + sizeof text, value).ptr};
-}
-
-}  // namespace
 
 void ValidateArguments::declare(Arguments& arguments) {
   arguments.positional("SCENARIO", scenario,
@@ -28,21 +20,18 @@ void ValidateArguments::declare(Arguments& arguments) {
 }
 
 std::vector<std::string> ValidateArguments::words() const {
-  std::vector<std::string> words;
-  const auto add = [&](const char* name, const std::string& value) {
-    if (!value.empty()) words.insert(words.end(), {name, value});
-  };
-  if (!scenario.empty()) words.push_back(scenario);
-  add("--device", device);
-  for (const std::string& set : sets) add("--set", set);
-  if (rounds) add("--rounds", std::to_string(*rounds));
-  if (seconds) add("--seconds", number(*seconds));
-  if (profile_s) add("--profile-seconds", number(*profile_s));
-  add("--save-profile", save_profile);
-  if (seed) add("--seed", std::to_string(*seed));
-  if (json) words.emplace_back("--json");
-  if (quiet) words.emplace_back("--quiet");
-  return words;
+  HelperWords words;
+  words.add(scenario);
+  words.add("--device", device);
+  words.add("--set", sets);
+  words.add("--rounds", rounds);
+  words.add("--seconds", seconds);
+  words.add("--profile-seconds", profile_s);
+  words.add("--save-profile", save_profile);
+  words.add("--seed", seed);
+  words.flag("--json", json);
+  words.flag("--quiet", quiet);
+  return words.take();
 }
 
 }  // namespace headway

@@ -11,12 +11,12 @@
 namespace headway {
 
 // Rank among events at one instant. Free resources first, then admit, then let waiting policies
-// look again, then observe, then stop.
+// look again, then observe, then stop. (The simulation keeps its step ends, which move often, in a
+// tournament of their own that has kStepEnd's rank: core/earliest.h.)
 enum class Phase : std::uint8_t { kStepEnd, kArrival, kWake, kSample, kStop };
 
 // Events in one total order: (time, phase, rank, sequence of insertion). The rank makes the order of
-// simultaneous events of several replicas independent of how long ago each was foreseen. An event for "now" goes through
-// the queue like any other. Body is a std::variant of named event values, never a closure, so that
+// simultaneous events of several replicas independent of how long ago each was foreseen. Body is a std::variant of named event values, never a closure, so that
 // logs and the fingerprint can name it.
 template <typename Body>
 class EventQueue {

@@ -72,10 +72,6 @@ class PagedKv {
   // Hashes the full blocks within the first `tokens` tokens (asynchronous scheduling learns what a
   // step sampled only later).
   void cache_blocks(std::uint32_t slot, std::int32_t tokens);
-  // Tokens that the slot's blocks still have room for.
-  std::int32_t room(std::uint32_t slot) const {
-    return tables_[slot].capacity - tables_[slot].stored;
-  }
   // Tables that grow together, by one token with every tick(), in the order in which they were
   // gathered: as that many rounds of allocate() would, block for block, but in the time of the blocks
   // that are taken. Their own books stand still until scatter().

@@ -28,7 +28,8 @@ struct DecodeRunRecord {
   std::int64_t block_size = 0;
 
   std::int64_t steps() const { return static_cast<std::int64_t>(ends.size()); }
-  std::int64_t blocks_taken_by(std::int64_t step) const {
+  std::int64_t blocks_taken_by(std::int64_t step) const { return taken_by(blocks_taken, step); }
+  static std::int64_t taken_by(std::span<const std::int64_t> blocks_taken, std::int64_t step) {
     if (blocks_taken.empty()) return 0;
     const auto period = static_cast<std::int64_t>(blocks_taken.size()) - 1;
     return step / period * blocks_taken.back() +

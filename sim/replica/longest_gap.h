@@ -24,7 +24,6 @@ class LongestGap {
                             [](const Entry& e, std::uint64_t s) { return e.step < s; })
         ->gap;
   }
-  void clear() { gaps_.clear(); }
 
  private:
   struct Entry {

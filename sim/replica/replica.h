@@ -159,4 +159,16 @@ class Replica {
   std::uint64_t ends_sum_ = 0, squares_sum_ = 0;  // of all step ends, in ns
 };
 
+// Calls act(follower) for those whose leader's part in a step is theirs as well: all until the group
+// forks, and in the step that it forks from.
+template <typename Act>
+void Replica::on_followers(const ScheduledSequence& entry, Act act) {
+  const SequenceGroup* group = entry.sequence->group;
+  if (group == nullptr || entry.sequence->sample != 0) return;
+  for (const Sequence* s : group->members) {
+    if (s->sample == 0 || s->state == SequenceState::kPreempted) continue;
+    if (entry.forks || s->output_tokens == 0) act(active(*s));
+  }
+}
+
 }  // namespace headway

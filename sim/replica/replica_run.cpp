@@ -49,9 +49,7 @@ void DecodeRun::lay_out(const CostModel& model, SimTime host, std::int64_t in_fl
 }
 
 std::int64_t DecodeRun::taken_by(std::int64_t step) const {
-  DecodeRunRecord record;
-  record.blocks_taken = blocks_taken;
-  return record.blocks_taken_by(step);
+  return DecodeRunRecord::taken_by(blocks_taken, step);
 }
 
 // Whether the steps in flight are decodes of one and the same batch, with nothing between them.
