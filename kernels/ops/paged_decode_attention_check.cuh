@@ -1,6 +1,7 @@
 #pragma once
 
-// Paged decode attention: the check of every version against the double reference, and the registration.
+// Paged decode attention: the check of every version against the double reference, and the
+// registration.
 
 #include <cmath>
 #include <cstdint>

@@ -12,7 +12,8 @@ void ScenarioArguments::declare(Arguments& arguments) {
   arguments.number("--seed", "N", seed_, 0, "What every random draw starts from");
   arguments.number("--limit", "N", limit_, 1, "Stop after the first N requests of the workload");
   arguments.flag("--step-by-step", step_by_step_,
-                 "Simulate every engine step, instead of summing up runs of alike ones: slower, same results");
+                 "Simulate every engine step, instead of summing up runs of alike ones: slower, "
+                 "same results");
   arguments.number("--threads", "N", threads_, 1,
                    "At most so many (default: what the machine has); results do not depend on it");
   arguments.flag("-q,--quiet", quiet_, "No progress and no notes on stderr");

@@ -15,9 +15,9 @@ namespace headway {
 // tournament of their own that has kStepEnd's rank: core/earliest.h.)
 enum class Phase : std::uint8_t { kStepEnd, kArrival, kWake, kSample, kStop };
 
-// Events in one total order: (time, phase, rank, sequence of insertion). The rank makes the order of
-// simultaneous events of several replicas independent of how long ago each was foreseen. Body is a std::variant of named event values, never a closure, so that
-// logs and the fingerprint can name it.
+// Events in one total order: (time, phase, rank, sequence of insertion). The rank makes the order
+// of simultaneous events of several replicas independent of how long ago each was foreseen. Body is
+// a std::variant of named event values, never a closure, so that a log can name it.
 template <typename Body>
 class EventQueue {
  public:

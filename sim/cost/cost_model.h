@@ -43,7 +43,8 @@ struct DecodeRunCost {
   OpClass changing = OpClass::kDecodeAttention;  // the class of what they have not
   std::vector<double> gpu_us;     // of each step: the very number that price() gives
   std::vector<std::uint8_t> from; // Coverage of what it has beyond `fixed`
-  std::vector<double> all_us;     // scratch
+  // What price_run() needs on the way, where unequal lengths cost more than their mean.
+  std::vector<double> all_us;
   std::vector<std::uint8_t> all_from;
 
   StepCost at(std::size_t step) const {
