@@ -84,12 +84,13 @@ install_deps() {
 
 jobs() { nproc 2>/dev/null || echo 2; }
 
-build() { # build PRESET [cmake arguments]
+build() { # build PRESET TARGET [cmake arguments]
   preset=$1
-  shift
+  target=$2
+  shift 2
   say "configuring and building ($preset)"
   cmake --preset "$preset" "$@" >&2
-  cmake --build --preset "$preset" -j "$(jobs)" >&2
+  cmake --build --preset "$preset" --target "$target" -j "$(jobs)" >&2
 }
 
 usage() {
@@ -103,19 +104,19 @@ case "${1:-}" in
     ;;
   build)
     install_deps
-    build release
+    build release all
     say "built: build/headway"
     ;;
   demo)
     install_deps
-    build release -DHEADWAY_TESTS=OFF
+    build release headway -DHEADWAY_TESTS=OFF  # the profiler and the engine are not needed for it
     exec build/headway compare scenarios/demo.json --vary engine.scheduler=static,orca,vllm-v1
     ;;
   test)
     install_deps
-    build release -DHEADWAY_TESTS=ON -DHEADWAY_HEADER_CHECK=ON
+    build release all -DHEADWAY_TESTS=ON -DHEADWAY_HEADER_CHECK=ON
     ctest --preset release -j "$(jobs)"
-    build asan-ubsan
+    build asan-ubsan all
     exec ctest --preset asan-ubsan -j "$(jobs)"
     ;;
   *)
