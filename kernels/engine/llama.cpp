@@ -16,17 +16,24 @@ void require(bool good, const ModelSpec& model, const std::string& found,
 }  // namespace
 
 LlamaShape llama_shape(const ModelSpec& m, std::int32_t max_positions) {
+  require(!m.layers.empty() && layer_kinds(m).size() == 1, m, "layers of several kinds",
+          "layers that are all alike, which is what the engine runs");
+  const LayerSpec& layer = m.layers.front();
+  const MixerSpec& attention = layer.mixer;
   require(!m.is_moe(), m, "a mixture of experts", "a dense model, which is what the engine runs");
-  require(!m.qk_norm && !m.attention_bias, m, "norms or biases of queries and keys",
+  // All that a plain Llama layer has is in these four figures.
+  require(layer == dense_layer(attention.heads, attention.kv_heads, attention.head_dim,
+                               layer.mlp.intermediate),
+          m, "norms or biases of queries and keys, windows, or other kinds of layers",
           "a plain Llama decoder, which is what the engine runs");
   require(!m.tie_word_embeddings, m, "an LM head tied to the embedding", "one of its own");
   LlamaShape s;
-  s.layers = m.num_hidden_layers;
+  s.layers = m.num_hidden_layers();
   s.hidden = m.hidden_size;
-  s.heads = m.num_attention_heads;
-  s.kv_heads = m.num_key_value_heads;
-  s.head_dim = m.head_dim;
-  s.ffn = m.intermediate_size;
+  s.heads = attention.heads;
+  s.kv_heads = attention.kv_heads;
+  s.head_dim = attention.head_dim;
+  s.ffn = layer.mlp.intermediate;
   s.vocab = m.vocab_size;
   s.max_positions = max_positions;
   for (const std::int32_t width : {s.hidden, s.head_dim, s.ffn, s.vocab}) {

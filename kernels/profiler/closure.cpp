@@ -118,7 +118,7 @@ std::string name_of(const char* what, const Load& load, const ProfiledModel& mod
 std::vector<Whole> closure_wholes(const std::vector<KernelEntry>& entries,
                                   const ProfiledModel& model) {
   std::vector<Whole> wholes;
-  if (model.spec.is_moe() || model.spec.qk_norm) return wholes;
+  if (model.spec.is_moe() || model.rank.qk_norm) return wholes;
   Builder builder(entries, model);
   const auto add = [&](const char* what, const Load& load, std::optional<Sequence> sequence) {
     if (sequence) wholes.push_back({name_of(what, load, model), std::move(*sequence)});

@@ -37,15 +37,13 @@ std::int32_t draft_layers(const Scenario& s) {
       load_model(s.speculation.draft_model, s.folder(), s.file, "speculation.draft_model");
   const bool same = draft.hidden_size == s.model.hidden_size &&
                     draft.vocab_size == s.model.vocab_size &&
-                    draft.num_attention_heads == s.model.num_attention_heads &&
-                    draft.num_key_value_heads == s.model.num_key_value_heads &&
-                    draft.intermediate_size == s.model.intermediate_size &&
-                    draft.num_hidden_layers <= s.model.num_hidden_layers;
+                    draft.num_hidden_layers() <= s.model.num_hidden_layers() &&
+                    std::equal(draft.layers.begin(), draft.layers.end(), s.model.layers.begin());
   if (!same) {
     throw InputError({s.file, "speculation.draft_model", draft.name,
                       "the model itself with fewer layers: the engine drafts with its first ones"});
   }
-  return draft.num_hidden_layers;
+  return draft.num_hidden_layers();
 }
 
 class Validator {

@@ -42,11 +42,12 @@ TextTable models() {
                      "kv_heads", "head_dim", "max_len", "kv_bytes_per_token", "source"}};
   for (const std::string& name : catalogue_names("models")) {
     const ModelSpec m = load_model(name, "");
+    const MixerSpec attention = has_attention(m) ? first_attention(m) : MixerSpec{};
     rows.push_back({name, fmt::format("{:.2f}", static_cast<double>(parameter_count(m)) / 1e9),
                     fmt::format("{:.2f}", static_cast<double>(active_parameter_count(m)) / 1e9),
-                    std::to_string(m.num_hidden_layers), std::to_string(m.hidden_size),
-                    std::to_string(m.num_attention_heads), std::to_string(m.num_key_value_heads),
-                    std::to_string(m.head_dim), std::to_string(m.max_position_embeddings),
+                    std::to_string(m.num_hidden_layers()), std::to_string(m.hidden_size),
+                    std::to_string(attention.heads), std::to_string(attention.kv_heads),
+                    std::to_string(attention.head_dim), std::to_string(m.max_position_embeddings),
                     fmt::format("{:.0f}", kv_bytes_per_token(m, DType::kBf16)), m.source});
   }
   return rows;

@@ -30,7 +30,7 @@ std::optional<ModelSpec> draft_model(const Scenario& s) {
     return load_model(o.draft_model, s.folder(), s.file, "speculation.draft_model");
   }
   ModelSpec draft = s.model;
-  draft.num_hidden_layers = 1;
+  draft.layers.resize(1);
   return draft;
 }
 

@@ -26,20 +26,22 @@ RankOperators rank_operators(const ModelSpec& model, const Precision& precision,
     throw InputError({"", "parallel.tensor_parallel_size", std::to_string(tensor_parallel),
                       "a number of GPUs, 1 or more"});
   }
-  if (pipeline_parallel < 1 || pipeline_parallel > model.num_hidden_layers) {
+  if (pipeline_parallel < 1 || pipeline_parallel > model.num_hidden_layers()) {
     throw InputError({"", "parallel.pipeline_parallel_size", std::to_string(pipeline_parallel),
                       "a number of stages from 1 to the " +
-                          std::to_string(model.num_hidden_layers) + " layers of " + model.name});
+                          std::to_string(model.num_hidden_layers()) + " layers of " + model.name});
   }
+  const MixerSpec& attention = first_attention(model);
+  const MlpSpec& mlp = model.layers.front().mlp;
   RankOperators ops;
-  ops.layers = model.num_hidden_layers;
+  ops.layers = model.num_hidden_layers();
   ops.hidden = model.hidden_size;
-  ops.heads = split(model.num_attention_heads, tensor_parallel, model.name, "attention heads");
-  ops.kv_heads = model.num_key_value_heads >= tensor_parallel
-                     ? split(model.num_key_value_heads, tensor_parallel, model.name, "KV heads")
+  ops.heads = split(attention.heads, tensor_parallel, model.name, "attention heads");
+  ops.kv_heads = attention.kv_heads >= tensor_parallel
+                     ? split(attention.kv_heads, tensor_parallel, model.name, "KV heads")
                      : 1;
-  ops.head_dim = model.head_dim;
-  ops.qk_norm = model.qk_norm;
+  ops.head_dim = attention.head_dim;
+  ops.qk_norm = attention.qk_norm;
   ops.tensor_parallel = tensor_parallel;
   ops.pipeline_parallel = pipeline_parallel;
   ops.precision = precision;
@@ -49,13 +51,13 @@ RankOperators rank_operators(const ModelSpec& model, const Precision& precision,
   ops.layer_gemms.push_back({"qkv", (ops.heads + 2 * ops.kv_heads) * ops.head_dim, ops.hidden});
   ops.layer_gemms.push_back({"o", ops.hidden, ops.heads * ops.head_dim});
   if (model.is_moe()) {
-    ops.experts = model.num_experts;
-    ops.experts_per_token = model.num_experts_per_tok;
-    ops.expert_ffn = model.moe_intermediate_size;
+    ops.experts = mlp.experts;
+    ops.experts_per_token = mlp.experts_per_tok;
+    ops.expert_ffn = mlp.expert_intermediate;
     split(ops.expert_ffn, tensor_parallel, model.name, "columns of an expert");
     ops.layer_gemms.push_back({"router", ops.experts, ops.hidden, false});
   } else {
-    ops.ffn = split(model.intermediate_size, tensor_parallel, model.name, "columns of the MLP");
+    ops.ffn = split(mlp.intermediate, tensor_parallel, model.name, "columns of the MLP");
     ops.layer_gemms.push_back({"gate_up", 2 * ops.ffn, ops.hidden});
     ops.layer_gemms.push_back({"down", ops.hidden, ops.ffn});
   }
@@ -133,12 +135,11 @@ double hidden_message_bytes(const RankOperators& ops, double tokens) {
 }
 
 double lecture_weight_bytes(const ModelSpec& model, const Precision& precision) {
-  const double d = model.hidden_size, layers = model.num_hidden_layers;
-  const double mlp = model.is_moe() ? 3.0 * d * model.moe_intermediate_size * model.num_experts
-                                    : 3.0 * d * model.intermediate_size;
-  const double attention =
-      2.0 * d * model.head_dim * (model.num_attention_heads + model.num_key_value_heads);
-  const double parameters = 2.0 * model.vocab_size * d + layers * (mlp + attention);
+  ParameterBreakdown p = parameter_breakdown(model);
+  // Embedding and LM head are two matrices also where one table serves both; no router.
+  const std::int64_t vocabulary = 2 * std::int64_t{model.vocab_size} * model.hidden_size;
+  const auto parameters =
+      static_cast<double>(vocabulary + p.attention + p.state + p.mlp + p.experts);
   return parameters * bytes_per_element(precision.weights);
 }
 

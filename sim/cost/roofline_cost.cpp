@@ -106,10 +106,9 @@ class LectureRoofline final : public CostModel {
         ranks_(options.tensor_parallel_size * options.pipeline_parallel_size),
         weight_bytes_(lecture_weight_bytes(options.model, options.precision)),
         weights_(weight_bytes_ / bytes_per_element(options.precision.weights)),
-        kv_bytes_(4.0 * options.model.num_hidden_layers * options.model.num_key_value_heads *
-                  options.model.head_dim * bytes_per_element(options.precision.kv) / 2),
-        pair_flops_(4.0 * options.model.num_hidden_layers * options.model.num_attention_heads *
-                    options.model.head_dim),
+        kv_bytes_(kv_bytes_per_token(options.model, options.precision.kv)),
+        pair_flops_(4.0 * options.model.num_hidden_layers() *
+                    first_attention(options.model).heads * first_attention(options.model).head_dim),
         peak_(options.gpu.flops(options.precision.weights, options.precision.activations)),
         bandwidth_(options.gpu.memory_bandwidth) {}
 

@@ -37,24 +37,29 @@ std::string gigabytes(double bytes) {
 class Shard {
  public:
   Shard(const ModelSpec& model, const MemoryOptions& options, std::int32_t stage)
-      : model_(model), options_(options), stage_(stage), tp_(options.tensor_parallel_size) {}
+      : model_(model),
+        attention_(first_attention(model)),
+        mlp_(model.layers.front().mlp),
+        options_(options),
+        stage_(stage),
+        tp_(options.tensor_parallel_size) {}
 
   // The remainder goes to the stages before the last, from the back, as in vLLM.
   std::int64_t layers() const {
     const std::int32_t stages = options_.pipeline_parallel_size;
-    const std::int32_t rest = model_.num_hidden_layers % stages;
+    const std::int32_t rest = model_.num_hidden_layers() % stages;
     const std::int32_t from_last = stages - 1 - stage_;
     const bool one_more = from_last >= 1 && from_last <= rest;
-    return model_.num_hidden_layers / stages + (one_more ? 1 : 0);
+    return model_.num_hidden_layers() / stages + (one_more ? 1 : 0);
   }
 
   std::int64_t weight_bytes() const {
-    const std::int64_t D = model_.hidden_size, H = model_.head_dim;
-    const std::int64_t q = model_.num_attention_heads / tp_ * H, kv = kv_heads() * H;
+    const std::int64_t D = model_.hidden_size, H = attention_.head_dim;
+    const std::int64_t q = attention_.heads / tp_ * H, kv = kv_heads() * H;
     const std::int64_t projections = 2 * D * q + 2 * D * kv + mlp_weights();
-    std::int64_t others = 2 * D + (model_.qk_norm ? 2 * H : 0);
-    if (model_.attention_bias) others += q + 2 * kv;
-    if (model_.is_moe()) others += D * model_.num_experts;
+    std::int64_t others = 2 * D + (attention_.qk_norm ? 2 * H : 0);
+    if (attention_.qkv_bias) others += q + 2 * kv;
+    if (model_.is_moe()) others += D * mlp_.experts;
     std::int64_t ends = 0;
     const std::int64_t table = padded_vocabulary() / tp_ * D;
     const bool first = stage_ == 0, last = stage_ == options_.pipeline_parallel_size - 1;
@@ -71,8 +76,8 @@ class Shard {
   // normalised copy, or sampling for a full batch beside the hidden states, whichever is more.
   std::int64_t activation_bytes() const {
     const std::int64_t tokens = options_.max_num_batched_tokens, D = model_.hidden_size;
-    const std::int64_t q = model_.num_attention_heads / tp_ * model_.head_dim;
-    const std::int64_t attention = 2 * q + 2 * kv_heads() * model_.head_dim;
+    const std::int64_t q = attention_.heads / tp_ * attention_.head_dim;
+    const std::int64_t attention = 2 * q + 2 * kv_heads() * attention_.head_dim;
     const std::int64_t forward =
         tokens * (2 * D + std::max(attention, mlp_activations())) * kActivationBytes;
     if (stage_ != options_.pipeline_parallel_size - 1) return forward;
@@ -84,44 +89,46 @@ class Shard {
 
   std::int64_t block_bytes() const {
     const double bytes = 2.0 * static_cast<double>(options_.block_size * kv_heads()) *
-                         model_.head_dim * bytes_per_element(options_.precision.kv);
+                         attention_.head_dim * bytes_per_element(options_.precision.kv);
     return static_cast<std::int64_t>(std::ceil(bytes * static_cast<double>(layers())));
   }
 
  private:
   // Fewer heads than ranks: every head is kept by several.
-  std::int64_t kv_heads() const { return divide_up(model_.num_key_value_heads, tp_); }
+  std::int64_t kv_heads() const { return divide_up(attention_.kv_heads, tp_); }
   std::int64_t padded_vocabulary() const {
     const std::int64_t unit = kVocabularyPadding * tp_;
     return tp_ == 1 ? model_.vocab_size : divide_up(model_.vocab_size, unit) * unit;
   }
   bool experts_spread() const { return options_.expert_parallel_size > 1; }
   std::int64_t expert_width() const {
-    return experts_spread() ? model_.moe_intermediate_size
-                            : divide_up(model_.moe_intermediate_size, tp_);
+    return experts_spread() ? mlp_.expert_intermediate
+                            : divide_up(mlp_.expert_intermediate, tp_);
   }
 
   std::int64_t mlp_weights() const {
     const std::int64_t D = model_.hidden_size;
-    if (!model_.is_moe()) return 3 * D * divide_up(model_.intermediate_size, tp_);
-    const std::int64_t experts = divide_up(model_.num_experts, options_.expert_parallel_size);
+    if (!model_.is_moe()) return 3 * D * divide_up(mlp_.intermediate, tp_);
+    const std::int64_t experts = divide_up(mlp_.experts, options_.expert_parallel_size);
     return experts * 3 * D * expert_width();
   }
 
   // Elements a token: gate and up side by side, and their product. Experts work on a copy of the
   // token each; the first and the last product share a buffer.
   std::int64_t mlp_activations() const {
-    if (!model_.is_moe()) return 3 * divide_up(model_.intermediate_size, tp_);
+    if (!model_.is_moe()) return 3 * divide_up(mlp_.intermediate, tp_);
     const std::int64_t D = model_.hidden_size;
-    return model_.num_experts_per_tok * (std::max(2 * expert_width(), D) + expert_width());
+    return mlp_.experts_per_tok * (std::max(2 * expert_width(), D) + expert_width());
   }
 
   // cos and sin of every position, once a model.
   std::int64_t rotary_bytes() const {
-    return std::int64_t{model_.max_position_embeddings} * model_.head_dim * kActivationBytes;
+    return std::int64_t{model_.max_position_embeddings} * attention_.head_dim * kActivationBytes;
   }
 
   const ModelSpec& model_;
+  const MixerSpec& attention_;
+  const MlpSpec& mlp_;
   const MemoryOptions& options_;
   std::int32_t stage_;
   std::int64_t tp_;
@@ -133,25 +140,25 @@ class Shard {
 }
 
 bool divides_heads(const ModelSpec& model, std::int32_t tp) {
-  const std::int32_t kv = model.num_key_value_heads;
-  return model.num_attention_heads % tp == 0 && (kv % tp == 0 || tp % kv == 0);
+  const std::int32_t kv = first_attention(model).kv_heads;
+  return first_attention(model).heads % tp == 0 && (kv % tp == 0 || tp % kv == 0);
 }
 
 void check_parallel(const ModelSpec& model, const MemoryOptions& o, const std::string& file) {
   if (o.tensor_parallel_size < 1 || !divides_heads(model, o.tensor_parallel_size)) {
     refuse_size(file, "tensor_parallel_size", o.tensor_parallel_size,
-                "a divisor of the model's " + std::to_string(model.num_attention_heads) +
+                "a divisor of the model's " + std::to_string(first_attention(model).heads) +
                     " heads, and a divisor or multiple of its " +
-                    std::to_string(model.num_key_value_heads) + " key/value heads");
+                    std::to_string(first_attention(model).kv_heads) + " key/value heads");
   }
-  if (o.pipeline_parallel_size < 1 || o.pipeline_parallel_size > model.num_hidden_layers) {
+  if (o.pipeline_parallel_size < 1 || o.pipeline_parallel_size > model.num_hidden_layers()) {
     refuse_size(file, "pipeline_parallel_size", o.pipeline_parallel_size,
-                "from 1 to the model's " + std::to_string(model.num_hidden_layers) + " layers");
+                "from 1 to the model's " + std::to_string(model.num_hidden_layers()) + " layers");
   }
-  if (o.expert_parallel_size < 1 || o.expert_parallel_size > std::max(1, model.num_experts)) {
+  if (o.expert_parallel_size < 1 || o.expert_parallel_size > std::max(1, model.layers.front().mlp.experts)) {
     refuse_size(file, "expert_parallel_size", o.expert_parallel_size,
                 model.is_moe()
-                    ? "from 1 to the model's " + std::to_string(model.num_experts) + " experts"
+                    ? "from 1 to the model's " + std::to_string(model.layers.front().mlp.experts) + " experts"
                     : "1, as " + model.name + " has no experts");
   }
 }

@@ -37,32 +37,41 @@ constexpr std::array kArchitectures{
     Architecture{"qwen3_vl_moe_text", "", true, false},
 };
 
+// The figures that a config has at its top level.
+struct Figures {
+  std::int32_t num_hidden_layers = 0, hidden_size = 0, intermediate_size = 0;
+  std::int32_t num_attention_heads = 0, num_key_value_heads = 0, head_dim = 0;
+  std::int32_t vocab_size = 0, max_position_embeddings = 0;
+  std::int32_t num_experts = 0, num_experts_per_tok = 0, moe_intermediate_size = 0;
+  bool tie_word_embeddings = false;
+};
+
 // The integers of a config. Bounds keep every product below 2^63 and are far above any model.
 struct IntegerKey {
   const char* key;
-  std::int32_t ModelSpec::*member;
+  std::int32_t Figures::*member;
   std::int32_t largest;
   bool moe;  // only read of a mixture of experts
 };
 constexpr std::int32_t kWidest = 1 << 20;
 constexpr std::array kIntegerKeys{
-    IntegerKey{"num_hidden_layers", &ModelSpec::num_hidden_layers, 1 << 12, false},
-    IntegerKey{"hidden_size", &ModelSpec::hidden_size, kWidest, false},
-    IntegerKey{"intermediate_size", &ModelSpec::intermediate_size, kWidest, false},
-    IntegerKey{"num_attention_heads", &ModelSpec::num_attention_heads, 1 << 14, false},
-    IntegerKey{"num_key_value_heads", &ModelSpec::num_key_value_heads, 1 << 14, false},
-    IntegerKey{"head_dim", &ModelSpec::head_dim, 1 << 14, false},
-    IntegerKey{"vocab_size", &ModelSpec::vocab_size, 1 << 24, false},
-    IntegerKey{"max_position_embeddings", &ModelSpec::max_position_embeddings, 1 << 30, false},
-    IntegerKey{"num_experts", &ModelSpec::num_experts, 1 << 14, true},
-    IntegerKey{"num_experts_per_tok", &ModelSpec::num_experts_per_tok, 1 << 14, true},
-    IntegerKey{"moe_intermediate_size", &ModelSpec::moe_intermediate_size, kWidest, true},
+    IntegerKey{"num_hidden_layers", &Figures::num_hidden_layers, 1 << 12, false},
+    IntegerKey{"hidden_size", &Figures::hidden_size, kWidest, false},
+    IntegerKey{"intermediate_size", &Figures::intermediate_size, kWidest, false},
+    IntegerKey{"num_attention_heads", &Figures::num_attention_heads, 1 << 14, false},
+    IntegerKey{"num_key_value_heads", &Figures::num_key_value_heads, 1 << 14, false},
+    IntegerKey{"head_dim", &Figures::head_dim, 1 << 14, false},
+    IntegerKey{"vocab_size", &Figures::vocab_size, 1 << 24, false},
+    IntegerKey{"max_position_embeddings", &Figures::max_position_embeddings, 1 << 30, false},
+    IntegerKey{"num_experts", &Figures::num_experts, 1 << 14, true},
+    IntegerKey{"num_experts_per_tok", &Figures::num_experts_per_tok, 1 << 14, true},
+    IntegerKey{"moe_intermediate_size", &Figures::moe_intermediate_size, kWidest, true},
 };
 struct FlagKey {
   const char* key;
-  bool ModelSpec::*member;
+  bool Figures::*member;
 };
-constexpr std::array kFlagKeys{FlagKey{"tie_word_embeddings", &ModelSpec::tie_word_embeddings}};
+constexpr std::array kFlagKeys{FlagKey{"tie_word_embeddings", &Figures::tie_word_embeddings}};
 
 // Keys that change what a layer computes in a way a ModelSpec does not hold. Absent, null, false,
 // 0 and an empty list mean "not used".
@@ -119,17 +128,15 @@ class ConfigReader {
       if (given(row.key)) fail(row.key, describe_json(config_[row.key]), row.expected);
     }
     refuse_windows();
-    ModelSpec model;
-    model.qk_norm = architecture.qk_norm;
-    model.attention_bias = architecture.qkv_bias;
     if (!architecture.qkv_bias && given("attention_bias")) {
       fail("attention_bias", "true", "false: an output bias is not modelled yet");
     }
-    read_shape(model);
-    read_experts(model);
-    for (const FlagKey& row : kFlagKeys) model.*row.member = flag(row.key);
-    check_heads(model);
-    return model;
+    Figures figures;
+    read_shape(figures);
+    read_experts(figures);
+    for (const FlagKey& row : kFlagKeys) figures.*row.member = flag(row.key);
+    check_heads(figures);
+    return model_of(figures, architecture);
   }
 
   std::string text(const Json& document, const char* key) const {
@@ -194,6 +201,31 @@ class ConfigReader {
     }
   }
 
+  ModelSpec model_of(const Figures& f, const Architecture& architecture) const {
+    LayerSpec layer =
+        dense_layer(f.num_attention_heads, f.num_key_value_heads, f.head_dim, f.intermediate_size);
+    layer.mixer.qk_norm = architecture.qk_norm;
+    layer.mixer.qkv_bias = architecture.qkv_bias;
+    if (f.num_experts > 0) {
+      layer.mlp.kind = MlpKind::kMoe;
+      layer.mlp.intermediate = 0;
+      layer.mlp.experts = f.num_experts;
+      layer.mlp.experts_per_tok = f.num_experts_per_tok;
+      layer.mlp.expert_intermediate = f.moe_intermediate_size;
+    }
+    ModelSpec model;
+    model.hidden_size = f.hidden_size;
+    model.vocab_size = f.vocab_size;
+    model.max_position_embeddings = f.max_position_embeddings;
+    model.tie_word_embeddings = f.tie_word_embeddings;
+    model.layers = alike_layers(f.num_hidden_layers, layer);
+    Json resolved = config_;
+    resolved["head_dim"] = f.head_dim;
+    resolved["num_key_value_heads"] = f.num_key_value_heads;
+    model.config = resolved.dump();
+    return model;
+  }
+
   std::int64_t integer(const char* key, std::int64_t largest) const {
     if (!present(key)) fail(key, "nothing", "a whole number from 1 to " + std::to_string(largest));
     const Json& value = config_[key];
@@ -210,7 +242,7 @@ class ConfigReader {
     return config_[key].get<bool>();
   }
 
-  void read_shape(ModelSpec& model) const {
+  void read_shape(Figures& model) const {
     for (const IntegerKey& row : kIntegerKeys) {
       const std::string key = row.key;
       if (row.moe || key == "num_key_value_heads" || key == "head_dim") continue;
@@ -230,7 +262,7 @@ class ConfigReader {
   }
 
   // Mixtral says num_local_experts and keeps the experts' width in intermediate_size.
-  void read_experts(ModelSpec& model) const {
+  void read_experts(Figures& model) const {
     const char* count_key = present("num_local_experts") ? "num_local_experts" : "num_experts";
     if (!given(count_key)) return;
     model.num_experts = static_cast<std::int32_t>(integer(count_key, 1 << 14));
@@ -246,7 +278,7 @@ class ConfigReader {
     }
   }
 
-  void check_heads(const ModelSpec& model) const {
+  void check_heads(const Figures& model) const {
     if (model.num_attention_heads % model.num_key_value_heads != 0) {
       fail("num_key_value_heads", std::to_string(model.num_key_value_heads),
            "a divisor of num_attention_heads (" + std::to_string(model.num_attention_heads) + ")");
@@ -316,17 +348,14 @@ std::vector<std::string> model_keys() {
   return keys;
 }
 
-ModelSpec with_overrides(ModelSpec model, const std::string& key, const std::string& value,
-                         const std::string& file) {
+namespace {
+
+Json override_value(const std::string& key, const std::string& value, const std::string& file) {
   const std::string place = "model." + key;
   for (const FlagKey& row : kFlagKeys) {
     if (key != row.key) continue;
-    if (value != "true" && value != "false") {
-      throw InputError({file, place, "\"" + value + "\"", "true or false"});
-    }
-    model.*row.member = value == "true";
-    model.published_parameters = 0;
-    return model;
+    if (value == "true" || value == "false") return value == "true";
+    throw InputError({file, place, "\"" + value + "\"", "true or false"});
   }
   for (const IntegerKey& row : kIntegerKeys) {
     if (key != row.key) continue;
@@ -334,22 +363,30 @@ ModelSpec with_overrides(ModelSpec model, const std::string& key, const std::str
     std::int32_t number = 0;
     const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
     const bool whole = error == std::errc() && end == value.data() + value.size();
-    if (!whole || number < lowest || number > row.largest) {
-      throw InputError(
-          {file, place, "\"" + value + "\"",
-           "a whole number from " + std::to_string(lowest) + " to " + std::to_string(row.largest)});
-    }
-    model.*row.member = number;
-    model.published_parameters = 0;
-    if (model.num_attention_heads % model.num_key_value_heads != 0) {
-      throw InputError({file, place, value,
-                        "num_key_value_heads (" + std::to_string(model.num_key_value_heads) +
-                            ") to divide num_attention_heads (" +
-                            std::to_string(model.num_attention_heads) + ")"});
-    }
-    return model;
+    if (whole && number >= lowest && number <= row.largest) return number;
+    throw InputError(
+        {file, place, "\"" + value + "\"",
+         "a whole number from " + std::to_string(lowest) + " to " + std::to_string(row.largest)});
   }
   throw InputError({file, place, "an unknown key", one_of(key, model_keys())});
+}
+
+}  // namespace
+
+ModelSpec with_overrides(ModelSpec model, const std::string& key, const std::string& value,
+                         const std::string& file) {
+  SIM_CHECK(!model.config.empty(), "a model that was read from a config.json");
+  Json config = Json::parse(model.config);
+  config[key] = override_value(key, value, file);
+  try {
+    ModelSpec changed = parse_model(config.dump(), file);
+    changed.name = model.name;
+    changed.source = model.source;
+    return changed;
+  } catch (const InputError& e) {
+    const InputError::Parts& parts = e.parts();
+    throw InputError({file, "model." + parts.place, parts.found, parts.expected});
+  }
 }
 
 }  // namespace headway

@@ -47,15 +47,16 @@ class Checker {
 
   void parallel() const {
     const auto tp = s_.parallel.tensor_parallel_size;
-    if (s_.model.num_attention_heads % tp != 0) {
+    const bool heads = has_attention(s_.model);
+    if (heads && first_attention(s_.model).heads % tp != 0) {
       fail("parallel.tensor_parallel_size", std::to_string(tp),
-           "a divisor of the model's " + std::to_string(s_.model.num_attention_heads) +
+           "a divisor of the model's " + std::to_string(first_attention(s_.model).heads) +
                " attention heads");
     }
     const auto pp = s_.parallel.pipeline_parallel_size;
-    if (pp > s_.model.num_hidden_layers) {
+    if (pp > s_.model.num_hidden_layers()) {
       fail("parallel.pipeline_parallel_size", std::to_string(pp),
-           "at most the model's " + std::to_string(s_.model.num_hidden_layers) + " layers");
+           "at most the model's " + std::to_string(s_.model.num_hidden_layers()) + " layers");
     }
   }
 

@@ -16,12 +16,8 @@ inline ModelSpec dense_model(const char* name, std::int32_t layers, const Widths
                              std::int32_t max_positions = 4096) {
   ModelSpec model;
   model.name = name;
-  model.num_hidden_layers = layers;
   model.hidden_size = w.hidden;
-  model.intermediate_size = w.ffn;
-  model.num_attention_heads = w.heads;
-  model.num_key_value_heads = w.kv_heads;
-  model.head_dim = w.head_dim;
+  model.layers = alike_layers(layers, dense_layer(w.heads, w.kv_heads, w.head_dim, w.ffn));
   model.vocab_size = w.vocab;
   model.max_position_embeddings = max_positions;
   return model;

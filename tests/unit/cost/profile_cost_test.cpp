@@ -33,7 +33,7 @@ GpuSpec h100_spec() {
 
 ModelSpec qwen3_14b() {
   ModelSpec model = dense_model("qwen3-14b", 40, {5120, 17408, 40, 8, 128, 151936}, 40960);
-  model.qk_norm = true;
+  for (LayerSpec& layer : model.layers) layer.mixer.qk_norm = true;
   return model;
 }
 
@@ -41,10 +41,12 @@ ModelSpec qwen3_14b() {
 ModelSpec on_the_grid() {
   ModelSpec model = qwen3_14b();
   model.name = "on-the-grid";
-  model.num_hidden_layers = 2;
+  model.layers.resize(2);
   model.hidden_size = 4096;
-  model.num_attention_heads = 32;
-  model.intermediate_size = 8192;
+  for (LayerSpec& layer : model.layers) {
+    layer.mixer.heads = 32;
+    layer.mlp.intermediate = 8192;
+  }
   model.vocab_size = 65536;
   return model;
 }
@@ -278,7 +280,7 @@ TEST_CASE("combinations that were not measured are the user's mistake", "[unit][
                     ContainsSubstring("weights=int4") && ContainsSubstring("weights=bf16"));
   CHECK_THROWS_AS(make(model, {DType::kBf16, DType::kBf16, DType::kInt8}), InputError);
   ModelSpec narrow = model;
-  narrow.head_dim = 96;
+  for (LayerSpec& l : narrow.layers) l.mixer.head_dim = l.mixer.v_head_dim = 96;
   CHECK_THROWS_WITH(make(narrow, {}), ContainsSubstring("head_dim=96"));
   gpu.name = "a100-sxm";
   CHECK_THROWS_WITH(make(model, {}),

@@ -116,9 +116,11 @@ TEST_CASE("tensor parallelism splits products and adds two all-reduces a layer",
 
 TEST_CASE("experts: weights count once per expert that is hit", "[unit][cost]") {
   ModelSpec model = tiny();
-  model.num_experts = 8;
-  model.num_experts_per_tok = 2;
-  model.moe_intermediate_size = 32;
+  MlpSpec& mlp = model.layers.front().mlp;
+  mlp.kind = MlpKind::kMoe;
+  mlp.experts = 8;
+  mlp.experts_per_tok = 2;
+  mlp.expert_intermediate = 32;
   const RankOperators ops = rank_operators(model, {}, 1, 1);
   // One token hits exactly 2 experts of 3 x 64 x 32 weights; FLOPs 2 a weight and token.
   CHECK(experts_work(ops, 1).flops == Approx(2 * 2 * 3 * 64 * 32));

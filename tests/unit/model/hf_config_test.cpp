@@ -30,21 +30,21 @@ InputError::Parts refusal(const std::string& text) {
 TEST_CASE("config.json: what is left out takes the library's default", "[unit]") {
   const ModelSpec model = parse_model(llama(), "some/where/tiny/config.json");
   CHECK(model.name == "tiny");
-  CHECK(model.num_key_value_heads == 8);
-  CHECK(model.head_dim == 8);
+  CHECK(model.layers[0].mixer.kv_heads == 8);
+  CHECK(model.layers[0].mixer.head_dim == 8);
   CHECK_FALSE(model.tie_word_embeddings);
-  CHECK_FALSE(model.qk_norm);
+  CHECK_FALSE(model.layers[0].mixer.qk_norm);
   CHECK_FALSE(model.is_moe());
   const ModelSpec null_values =
       parse_model(llama(R"(, "num_key_value_heads": null, "head_dim": null)"), "x.json");
-  CHECK(null_values.num_key_value_heads == 8);
-  CHECK(null_values.head_dim == 8);
+  CHECK(null_values.layers[0].mixer.kv_heads == 8);
+  CHECK(null_values.layers[0].mixer.head_dim == 8);
 }
 
 TEST_CASE("config.json: head_dim is read, not derived", "[unit]") {
   const ModelSpec model =
       parse_model(llama(R"(, "head_dim": 128, "num_key_value_heads": 2)"), "x.json");
-  CHECK(model.head_dim == 128);
+  CHECK(model.layers[0].mixer.head_dim == 128);
   CHECK(kv_bytes_per_token(model, DType::kBf16) == 2.0 * 2 * 2 * 128 * 2);
   const auto refused = refusal(R"({"model_type": "llama", "num_hidden_layers": 2,
     "hidden_size": 100, "intermediate_size": 128, "num_attention_heads": 8, "vocab_size": 10,
@@ -71,8 +71,8 @@ TEST_CASE("config.json: the text part of a multi-modal model", "[unit]") {
 }
 
 TEST_CASE("config.json: what only the model type tells", "[unit]") {
-  CHECK(parse_model(llama("", "qwen3"), "x.json").qk_norm);
-  CHECK(parse_model(llama("", "qwen2"), "x.json").attention_bias);
+  CHECK(parse_model(llama("", "qwen3"), "x.json").layers[0].mixer.qk_norm);
+  CHECK(parse_model(llama("", "qwen2"), "x.json").layers[0].mixer.qkv_bias);
   // Two query and two key norms of 8, two layers; biases of (64 + 2 x 64) in two layers.
   const std::int64_t plain = parameter_count(parse_model(llama(), "x.json"));
   CHECK(parameter_count(parse_model(llama("", "qwen3"), "x.json")) - plain == 2 * 2 * 8);
@@ -80,21 +80,21 @@ TEST_CASE("config.json: what only the model type tells", "[unit]") {
   const std::string nameless = R"({"architectures": ["Qwen3ForCausalLM"], "num_hidden_layers": 2,
     "hidden_size": 64, "intermediate_size": 128, "num_attention_heads": 8, "vocab_size": 1000,
     "max_position_embeddings": 512})";
-  CHECK(parse_model(nameless, "x.json").qk_norm);
+  CHECK(parse_model(nameless, "x.json").layers[0].mixer.qk_norm);
 }
 
 TEST_CASE("config.json: experts by Mixtral's and by Qwen's keys", "[unit]") {
   const ModelSpec mixtral = parse_model(
       llama(R"(, "num_local_experts": 8, "num_experts_per_tok": 2)", "mixtral"), "x.json");
-  CHECK(mixtral.num_experts == 8);
-  CHECK(mixtral.moe_intermediate_size == 128);
+  CHECK(mixtral.layers[0].mlp.experts == 8);
+  CHECK(mixtral.layers[0].mlp.expert_intermediate == 128);
   const ModelSpec qwen = parse_model(
       llama(R"(, "num_experts": 16, "num_experts_per_tok": 4, "moe_intermediate_size": 32,
             "decoder_sparse_step": 1, "mlp_only_layers": [])",
             "qwen3_moe"),
       "x.json");
-  CHECK(qwen.num_experts_per_tok == 4);
-  CHECK(qwen.moe_intermediate_size == 32);
+  CHECK(qwen.layers[0].mlp.experts_per_tok == 4);
+  CHECK(qwen.layers[0].mlp.expert_intermediate == 32);
   CHECK(parameter_breakdown(qwen).experts == 2LL * 16 * 3 * 64 * 32);
   CHECK(parameter_breakdown(qwen).mlp == 0);
 }
@@ -189,9 +189,9 @@ TEST_CASE("an unknown model names the nearest, where the user wrote it", "[unit]
 
 TEST_CASE("a figure of the model may be overridden by its config key", "[unit]") {
   const ModelSpec base = load_model("llama-2-13b", ".");
-  CHECK(with_overrides(base, "num_key_value_heads", "8").num_key_value_heads == 8);
+  CHECK(with_overrides(base, "num_key_value_heads", "8").layers[0].mixer.kv_heads == 8);
   CHECK(with_overrides(base, "tie_word_embeddings", "true").tie_word_embeddings);
-  CHECK(with_overrides(base, "num_hidden_layers", "20").head_dim == 128);
+  CHECK(with_overrides(base, "num_hidden_layers", "20").layers[0].mixer.head_dim == 128);
   const auto refused = [&](const std::string& key, const std::string& value) {
     try {
       with_overrides(base, key, value);

@@ -187,11 +187,11 @@ TEST_CASE("models that the engine cannot run are refused with the reason", "[uni
     INFO(what);
     CHECK_THROWS_AS(llama_shape(m, 64), InputError);
   };
-  refused("experts", [](ModelSpec& m) { m.num_experts = 4; });
-  refused("biases", [](ModelSpec& m) { m.attention_bias = true; });
+  refused("experts", [](ModelSpec& m) { m.layers[0].mlp.kind = MlpKind::kMoe; });
+  refused("biases", [](ModelSpec& m) { for (LayerSpec& l : m.layers) l.mixer.qkv_bias = true; });
   refused("tied", [](ModelSpec& m) { m.tie_word_embeddings = true; });
   refused("widths", [](ModelSpec& m) { m.hidden_size = 72; });
-  refused("heads", [](ModelSpec& m) { m.num_key_value_heads = 3; });
+  refused("heads", [](ModelSpec& m) { for (LayerSpec& l : m.layers) l.mixer.kv_heads = 3; });
 }
 
 }  // namespace

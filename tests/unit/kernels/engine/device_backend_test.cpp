@@ -17,10 +17,9 @@ constexpr std::uint64_t kSeed = 3;
 
 ModelSpec small_model() {
   ModelSpec m = tiny_model();
-  m.num_hidden_layers = 2;
   m.hidden_size = 128;
-  m.head_dim = 64;
-  m.intermediate_size = 96;
+  const MixerSpec& attention = first_attention(m);
+  m.layers = alike_layers(2, dense_layer(attention.heads, attention.kv_heads, 64, 96));
   return m;
 }
 
