@@ -382,6 +382,7 @@ ModelSpec with_overrides(ModelSpec model, const std::string& key, const std::str
     ModelSpec changed = parse_model(config.dump(), file);
     changed.name = model.name;
     changed.source = model.source;
+    changed.published_parameters = 0;  // no longer that model
     return changed;
   } catch (const InputError& e) {
     const InputError::Parts& parts = e.parts();
