@@ -14,18 +14,23 @@ ModelSpec load_model(const std::string& name_or_path, const std::string& base_fo
                      const std::string& file = "", const std::string& place = "model");
 
 // The text of a config.json, as the transformers library writes it for the architectures listed in
-// hf_config.cpp; catalogue files add `name`, `source` and `published_parameters`. Of a multi-modal
-// model the nested text_config is read. head_dim is read where given and never assumed to be
-// hidden_size / num_attention_heads; num_key_value_heads is the number of heads where left out.
-// InputError names the key that is missing, wrong, or stands for an architecture that cannot be
-// represented (MLA, sliding windows, state spaces, shared experts, quantised checkpoints ...).
+// architectures.cpp; catalogue files add `name`, `source`, `published_parameters` and
+// `published_digits` (where the count was published rounded). Of a multi-modal model the nested
+// text_config is read. head_dim is read where given and never assumed to be hidden_size /
+// num_attention_heads. What the keys mean stands in config_attention.h and config_mlp.h; what a file
+// leaves out takes the default of its model_type. A checkpoint published quantised
+// (quantization_config) reads as the model it is of, with checkpoint_format set. Layers of
+// multi-token prediction (num_nextn_predict_layers) are not part of the model.
+// InputError names the key that is missing, wrong, or stands for what cannot be represented.
 ModelSpec parse_model(const std::string& text, const std::string& file);
 
-// The model with one figure changed, for `--set model.KEY=VALUE`; KEY is a key of config.json and
-// VALUE an integer, or true/false. What else follows from the changed figure stays as it was, but
-// published_parameters is dropped.
+// The model with one figure changed, for `--set model.KEY=VALUE`; KEY is a key of config.json that
+// means something to the architecture and VALUE as JSON has it (a text needs no quotes; null: as if
+// left out). What else follows from the changed figure stays as it was; lists with an entry a layer
+// follow num_hidden_layers (cut, or repeated from their start). published_parameters is dropped.
 ModelSpec with_overrides(ModelSpec model, const std::string& key, const std::string& value,
                          const std::string& file = "command line");
-std::vector<std::string> model_keys();  // that may be overridden
+// Keys that may be overridden: those that the architecture asks for. Sorted.
+std::vector<std::string> model_keys(const ModelSpec& model);
 
 }  // namespace headway

@@ -30,9 +30,11 @@ struct StateSpec {
   bool operator==(const StateSpec&) const = default;
 };
 
-// Attention that does not look at every token.
+// Attention that does not look at every token. A mixer with compression and a window keeps both: an
+// entry for every `compression` tokens, and the last `window` tokens as they are.
 struct SparseSpec {
   std::int32_t compression = 1;     // tokens that share one entry of the cache (CSA, HCA)
+  bool overlapping = false;         // an entry mixes the tokens of two strides (CSA)
   std::int32_t top_k = 0;           // entries that a query attends to; 0 = all (DSA)
   std::int32_t index_heads = 0;     // of the indexer that chooses them; 0 = none
   std::int32_t index_head_dim = 0;  // it keeps one key of this width an entry
@@ -55,12 +57,17 @@ struct MixerSpec {
   bool qkv_bias = false;
   bool output_bias = false;
   bool output_gate = false;     // a gate as wide as the queries, from a projection of its own
-  bool shares_kv = false;       // cross-layer sharing: reads the cache of the nearest layer before that keeps one
+  bool shares_kv = false;       // cross-layer sharing: reads the cache of the nearest layer before
+                                // that keeps one
+  bool values_are_keys = false;  // one vector a token serves as both (DeepSeek-V4)
   SparseSpec sparse;
+  std::int32_t q_lora_rank = 0;  // of both kinds; 0 = queries come from the hidden state at once
   // Latent attention.
-  std::int32_t kv_lora_rank = 0;      // C
-  std::int32_t q_lora_rank = 0;       // 0 = queries come from the hidden state at once
+  std::int32_t kv_lora_rank = 0;  // C
   std::int32_t qk_rope_head_dim = 0;
+  // The output by groups of heads, each through a latent (DeepSeek-V4); 0 = one matrix.
+  std::int32_t output_lora_rank = 0;  // of a group
+  std::int32_t output_groups = 0;
   StateSpec state;                    // of the recurrent kinds
 
   bool is_attention() const {

@@ -7,46 +7,75 @@
 namespace headway {
 namespace {
 
-void add_attention(ParameterBreakdown& p, const MixerSpec& m, std::int64_t D) {
+// The queries, straight from the hidden state or through a latent with a norm.
+void add_queries(ParameterBreakdown& p, const MixerSpec& m, std::int64_t D) {
   const std::int64_t q = std::int64_t{m.heads} * m.head_dim;
-  const std::int64_t k = std::int64_t{m.kv_heads} * m.head_dim;
-  const std::int64_t v = std::int64_t{m.kv_heads} * m.v_head_dim;
-  const std::int64_t out = std::int64_t{m.heads} * m.v_head_dim;
-  p.attention += D * q + D * out + (m.output_gate ? D * q : 0);
-  if (m.qkv_bias) p.biases += q;
-  if (m.output_bias) p.biases += D;
-  if (m.sinks) p.biases += m.heads;
-  if (m.qk_norm) p.norms += m.head_dim;
-  if (m.shares_kv) return;
-  p.attention += D * (k + v);
-  if (m.qkv_bias) p.biases += k + v;
-  if (m.qk_norm) p.norms += m.head_dim;
-}
-
-// DeepSeek-V2: q = W_UQ norm(W_DQ x), [latent, rope key] = W_DKV x, [keys, values] = W_UKV norm(latent).
-void add_latent(ParameterBreakdown& p, const MixerSpec& m, std::int64_t D) {
-  const std::int64_t q = std::int64_t{m.heads} * m.head_dim;
-  const std::int64_t nope = m.head_dim - m.qk_rope_head_dim;
   if (m.q_lora_rank > 0) {
     p.attention += D * m.q_lora_rank + m.q_lora_rank * q;
     p.norms += m.q_lora_rank;
   } else {
     p.attention += D * q;
   }
+  if (m.output_gate) p.attention += D * q;
+  if (m.qkv_bias) p.biases += q;
+}
+
+// One matrix, or (DeepSeek-V4) a latent a group of heads and one matrix from all latents.
+void add_output(ParameterBreakdown& p, const MixerSpec& m, std::int64_t D) {
+  const std::int64_t out = std::int64_t{m.heads} * m.v_head_dim;
+  const std::int64_t latent = std::int64_t{m.output_groups} * m.output_lora_rank;
+  p.attention += latent > 0 ? out * m.output_lora_rank + latent * D : out * D;
+  if (m.output_bias) p.biases += D;
+}
+
+void add_attention(ParameterBreakdown& p, const MixerSpec& m, std::int64_t D) {
+  const std::int64_t k = std::int64_t{m.kv_heads} * m.head_dim;
+  const std::int64_t v = m.values_are_keys ? 0 : std::int64_t{m.kv_heads} * m.v_head_dim;
+  add_queries(p, m, D);
+  add_output(p, m, D);
+  if (m.sinks) p.biases += m.heads;
+  if (m.qk_norm) p.norms += m.head_dim;
+  if (m.shares_kv) return;
+  p.attention += D * (k + v);
+  if (m.qkv_bias) p.biases += k + v;
+  if (m.qk_norm || m.values_are_keys) p.norms += m.head_dim;
+}
+
+// DeepSeek-V2: q = W_UQ norm(W_DQ x), [latent, rope key] = W_DKV x, [keys, values] = W_UKV norm(latent).
+void add_latent(ParameterBreakdown& p, const MixerSpec& m, std::int64_t D) {
+  const std::int64_t nope = m.head_dim - m.qk_rope_head_dim;
+  add_queries(p, m, D);
+  add_output(p, m, D);
+  if (m.shares_kv) return;
   p.attention += D * (m.kv_lora_rank + m.qk_rope_head_dim);
   p.norms += m.kv_lora_rank;
   p.attention += std::int64_t{m.kv_lora_rank} * m.heads * (nope + m.v_head_dim);
-  p.attention += std::int64_t{m.heads} * m.v_head_dim * D;
+}
+
+// DeepSeek-V4: an entry is a mean of `compression` (or twice as many, overlapping) projected tokens,
+// weighted by a gate of the same width with a bias a place.
+void add_compressor(ParameterBreakdown& p, const SparseSpec& s, std::int64_t D, std::int64_t width) {
+  const std::int64_t wide = s.overlapping ? 2 * width : width;
+  p.attention += 2 * D * wide;
+  p.biases += s.compression * wide;
+  p.norms += width;
 }
 
 // DeepSeek-V3.2's lightning indexer: queries from the query latent (or the hidden state), one key a
-// token, a weight a head.
-void add_indexer(ParameterBreakdown& p, const MixerSpec& m, std::int64_t D) {
+// token with a LayerNorm, a weight a head. Of a compressed cache it compresses keys of its own.
+void add_sparse(ParameterBreakdown& p, const MixerSpec& m, std::int64_t D) {
   const SparseSpec& s = m.sparse;
+  const bool compressed = s.compression > 1;
+  if (compressed && !m.shares_kv) add_compressor(p, s, D, m.head_dim);
   if (s.index_heads == 0) return;
   const std::int64_t from = m.q_lora_rank > 0 ? m.q_lora_rank : D;
-  p.attention += from * s.index_heads * s.index_head_dim + D * s.index_head_dim + D * s.index_heads;
-  p.norms += 2 * std::int64_t{s.index_head_dim};  // a LayerNorm on the key
+  p.attention += from * s.index_heads * s.index_head_dim + D * s.index_heads;
+  if (compressed) {
+    add_compressor(p, s, D, s.index_head_dim);
+  } else {
+    p.attention += D * s.index_head_dim;
+    p.norms += 2 * std::int64_t{s.index_head_dim};
+  }
 }
 
 // Mamba-2: in = [z, x, B, C, dt], convolution over x, B, C; A, D and the time step's bias a head; a
@@ -153,7 +182,7 @@ ParameterBreakdown parameter_breakdown(const LayerSpec& layer, std::int64_t hidd
   const MixerSpec& m = layer.mixer;
   if (m.kind == MixerKind::kAttention) add_attention(p, m, hidden_size);
   if (m.kind == MixerKind::kLatentAttention) add_latent(p, m, hidden_size);
-  if (m.is_attention()) add_indexer(p, m, hidden_size);
+  if (m.is_attention()) add_sparse(p, m, hidden_size);
   if (m.is_state()) add_state(p, m, hidden_size);
   add_mlp(p, layer.mlp, hidden_size);
   p.norms += layer.norms * hidden_size;
@@ -165,7 +194,7 @@ ParameterBreakdown parameter_breakdown(const ModelSpec& model) {
   ParameterBreakdown p;
   p.embedding = V * D;
   p.lm_head = model.tie_word_embeddings ? 0 : V * D;
-  p.norms = D;  // before the LM head
+  p.norms = model.final_norms * D;
   for (const LayerSpec& layer : model.layers) p += parameter_breakdown(layer, D);
   return p;
 }
@@ -196,13 +225,18 @@ LayerCache layer_cache(const LayerSpec& layer, DType kv) {
   const MixerSpec& m = layer.mixer;
   LayerCache cache;
   if (m.is_attention()) {
-    const double width = m.kind == MixerKind::kLatentAttention
-                             ? m.kv_lora_rank + m.qk_rope_head_dim
-                             : m.kv_heads * (m.head_dim + m.v_head_dim);
-    double bytes = m.shares_kv ? 0 : width * bytes_per_element(kv);
-    if (m.sparse.index_heads > 0) bytes += m.sparse.index_head_dim * m.sparse.index_bytes;
-    cache.bytes_per_token = bytes / m.sparse.compression;
-    cache.window = m.window;
+    const bool latent = m.kind == MixerKind::kLatentAttention;
+    const double width = latent              ? m.kv_lora_rank + m.qk_rope_head_dim
+                         : m.values_are_keys ? double{1} * m.kv_heads * m.head_dim
+                                             : double{1} * m.kv_heads * (m.head_dim + m.v_head_dim);
+    const double entry = m.shares_kv ? 0 : width * bytes_per_element(kv);
+    const double index = m.sparse.index_heads > 0 ? m.sparse.index_head_dim * m.sparse.index_bytes : 0;
+    cache.bytes_per_token = (entry + index) / m.sparse.compression;
+    if (m.sparse.compression > 1) {
+      cache.state_bytes = entry * m.window;  // as they are, beside their compressed entries
+    } else {
+      cache.window = m.window;
+    }
   } else if (m.is_state()) {
     const StateSpec& s = m.state;
     const auto values = static_cast<double>(s.value_width());

@@ -32,7 +32,11 @@ struct ModelSpec {
   bool tie_word_embeddings = false;
   std::vector<LayerSpec> layers;  // in order; kinds may differ from layer to layer
   GenerationSpec generation;
+  std::int32_t final_norms = 1;           // RMSNorms as wide as the model before the LM head
   std::int64_t published_parameters = 0;  // from the model card; 0 = none
+  // Digits of it that were published, where the count was rounded: 671e9 has 3; 0 = all.
+  std::int32_t published_digits = 0;
+  std::string checkpoint_format;  // quant_method of the published weights ("fp8"); "" = 16 bits
 
   std::int32_t num_hidden_layers() const { return static_cast<std::int32_t>(layers.size()); }
   bool is_moe() const;  // in any layer
