@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "sim/core/data_files.h"
@@ -56,29 +57,42 @@ void read_common(const ConfigReader& c, ModelSpec& model) {
   model.tie_word_embeddings = c.flag_or("tie_word_embeddings", false);
 }
 
-// Catalogue files say more than a config.json does.
-void read_catalogue_keys(const Json& document, const ConfigReader& outer, ModelSpec& model) {
-  model.name = outer.text_or("name", "");
-  model.source = outer.text_or("source", "");
-  if (model.name.empty()) model.name = outer.text_or("_name_or_path", "");
-  const auto published = document.find("published_parameters");
-  if (published != document.end()) {
-    if (!published->is_number_unsigned()) {
-      outer.fail("published_parameters", describe_json(*published), "a whole number");
-    }
-    model.published_parameters = published->get<std::int64_t>();
-  }
-  model.published_digits = outer.integer_or("published_digits", 0, 18);
-  const auto quantization = document.find("quantization_config");
-  if (quantization == document.end() || !quantization->is_object()) return;
-  model.checkpoint_format = quantization->value("quant_method", "quantised");
+std::string outer_text(const Json& document, const std::string& file, const char* key) {
+  const auto it = document.find(key);
+  if (it == document.end()) return "";
+  if (!it->is_string()) throw InputError({file, key, describe_json(*it), "a text"});
+  return it->get<std::string>();
 }
 
-// The config of a model of the catalogue without the keys that name it.
+std::int64_t outer_integer(const Json& document, const std::string& file, const char* key) {
+  const auto it = document.find(key);
+  if (it == document.end()) return 0;
+  const bool fits = it->is_number_unsigned() && *it <= std::numeric_limits<std::int64_t>::max();
+  if (!fits) throw InputError({file, key, describe_json(*it), "a whole number"});
+  return it->get<std::int64_t>();
+}
+
+// A config.json is named after its folder.
 std::string name_of_file(const std::string& file) {
   const fs::path path = file;
   const bool plain = path.filename() == "config.json" && path.has_parent_path();
   return plain ? path.parent_path().filename().string() : path.stem().string();
+}
+
+// Catalogue files say more than a config.json does, at the top whatever is nested.
+void read_catalogue_keys(const Json& document, const std::string& file, ModelSpec& model) {
+  model.name = outer_text(document, file, "name");
+  model.source = outer_text(document, file, "source");
+  if (model.name.empty()) model.name = outer_text(document, file, "_name_or_path");
+  if (model.name.empty()) model.name = name_of_file(file);
+  model.published_parameters = outer_integer(document, file, "published_parameters");
+  model.published_digits =
+      static_cast<std::int32_t>(std::min<std::int64_t>(outer_integer(document, file, "published_digits"), 18));
+  const auto quantization = document.find("quantization_config");
+  if (quantization == document.end() || !quantization->is_object()) return;
+  const auto method = quantization->find("quant_method");
+  const bool named = method != quantization->end() && method->is_string();
+  model.checkpoint_format = named ? method->get<std::string>() : "quantised";
 }
 
 struct Parsed {
@@ -98,8 +112,7 @@ Parsed parse(const std::string& text, const std::string& file) {
   architecture.read(config, model);
   model.config = config.resolved(architecture.model_type);
   parsed.keys = config.asked();
-  read_catalogue_keys(document, ConfigReader(document, file), model);
-  if (model.name.empty()) model.name = name_of_file(file);
+  read_catalogue_keys(document, file, model);
   return parsed;
 }
 

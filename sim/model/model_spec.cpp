@@ -211,8 +211,13 @@ std::int64_t active_parameter_count(const ModelSpec& model) {
   std::int64_t idle = 0;
   for (const LayerSpec& layer : model.layers) {
     if (layer.mlp.kind != MlpKind::kMoe) continue;
-    const ParameterBreakdown p = parameter_breakdown(layer, model.hidden_size);
-    idle += p.experts / layer.mlp.experts * (layer.mlp.experts - layer.mlp.experts_per_tok);
+    MlpSpec one = layer.mlp;  // expert and nothing else
+    one.experts = 1;
+    one.shared_intermediate = 0;
+    one.router_bias = one.shared_gate = false;
+    ParameterBreakdown p;
+    add_mlp(p, one, model.hidden_size);
+    idle += (p.experts + p.biases) * (layer.mlp.experts - layer.mlp.experts_per_tok);
   }
   return parameter_count(model) - idle;
 }

@@ -75,7 +75,8 @@ TEST_CASE("config.json: what only the model type tells", "[unit]") {
   CHECK(parse_model(llama("", "qwen2"), "x.json").layers[0].mixer.qkv_bias);
   // Two query and two key norms of 8, two layers; biases of (64 + 2 x 64) in two layers.
   const std::int64_t plain = parameter_count(parse_model(llama(), "x.json"));
-  CHECK(parameter_count(parse_model(llama("", "qwen3"), "x.json")) - plain == 2 * 2 * 8);
+  const std::string head = R"(, "head_dim": 8)";  // qwen3's default is 128
+  CHECK(parameter_count(parse_model(llama(head, "qwen3"), "x.json")) - plain == 2 * 2 * 8);
   CHECK(parameter_count(parse_model(llama("", "qwen2"), "x.json")) - plain == 2 * 3 * 64);
   const std::string nameless = R"({"architectures": ["Qwen3ForCausalLM"], "num_hidden_layers": 2,
     "hidden_size": 64, "intermediate_size": 128, "num_attention_heads": 8, "vocab_size": 1000,
@@ -101,17 +102,11 @@ TEST_CASE("config.json: experts by Mixtral's and by Qwen's keys", "[unit]") {
 
 TEST_CASE("config.json: what cannot be represented is refused by its key", "[unit]") {
   const std::pair<std::string, std::string> rows[] = {
-      {"kv_lora_rank", "512"},
-      {"sliding_window", "256"},
-      {"layer_types", R"(["full_attention", "sliding_attention"])"},
+      {"attention_chunk_size", "8192"},
+      {"q_lora_rank", "1536"},
+      {"v_head_dim", "64"},
       {"layer_types", R"(["full_attention", "linear_attention"])"},
-      {"mamba_d_state", "128"},
-      {"n_shared_experts", "1"},
-      {"n_routed_experts", "64"},
-      {"mlp_only_layers", "[0]"},
-      {"mlp_bias", "true"},
-      {"attention_bias", "true"},
-      {"quantization_config", R"({"quant_method": "awq"})"},
+      {"layer_types", R"(["full_attention"])"},
   };
   for (const auto& [key, value] : rows) {
     INFO(key << " " << value);
@@ -121,9 +116,6 @@ TEST_CASE("config.json: what cannot be represented is refused by its key", "[uni
     CHECK_FALSE(parts.found.empty());
     CHECK_FALSE(parts.expected.empty());
   }
-  const auto sparse = refusal(llama(
-      R"(, "num_experts": 8, "num_experts_per_tok": 2, "decoder_sparse_step": 2)", "qwen3_moe"));
-  CHECK(sparse.place == "decoder_sparse_step");
 }
 
 TEST_CASE("config.json: a window that never closes is no window", "[unit]") {
@@ -134,10 +126,10 @@ TEST_CASE("config.json: a window that never closes is no window", "[unit]") {
 }
 
 TEST_CASE("config.json: unknown architectures name the known ones", "[unit]") {
-  const auto mla = refusal(llama("", "deepseek_v3"));
-  CHECK(mla.place == "model_type");
-  CHECK(mla.found == "\"deepseek_v3\"");
-  CHECK_THAT(mla.expected, ContainsSubstring("qwen3_moe"));
+  const auto unknown = refusal(llama("", "rwkv7"));
+  CHECK(unknown.place == "model_type");
+  CHECK(unknown.found == "\"rwkv7\"");
+  CHECK_THAT(unknown.expected, ContainsSubstring("qwen3_moe"));
   CHECK_THAT(refusal(llama("", "qwen")).expected, ContainsSubstring("did you mean"));
   CHECK(refusal("{}").place == "model_type");
   CHECK(refusal(R"({"architectures": ["MambaForCausalLM"]})").place == "architectures");
@@ -150,7 +142,8 @@ TEST_CASE("config.json: wrong values say what was found and what would be valid"
     CHECK(parts.place == "vocab_size");
     CHECK_THAT(parts.expected, ContainsSubstring("a whole number from 1 to"));
   }
-  CHECK(refusal(R"({"model_type": "llama", "hidden_size": 64})").place == "num_hidden_layers");
+  CHECK(refusal(R"({"model_type": "llama", "hidden_size": 64})").place == "vocab_size");
+  CHECK(refusal(llama(R"(, "num_hidden_layers": null)")).place == "num_hidden_layers");
   CHECK(refusal(llama(R"(, "num_key_value_heads": 3)")).place == "num_key_value_heads");
   CHECK(refusal(llama(R"(, "tie_word_embeddings": 1)")).place == "tie_word_embeddings");
 }
@@ -202,7 +195,7 @@ TEST_CASE("a figure of the model may be overridden by its config key", "[unit]")
     return InputError::Parts{};
   };
   CHECK(refused("num_key_value_heads", "3").place == "model.num_key_value_heads");
-  CHECK(refused("num_key_value_heads", "0").found == "\"0\"");
+  CHECK(refused("num_key_value_heads", "0").found == "0");
   CHECK(refused("num_key_value_heads", "8x").found == "\"8x\"");
   CHECK_THAT(refused("num_kv_heads", "8").expected, ContainsSubstring("num_key_value_heads"));
   CHECK_THAT(refused("tie_word_embeddings", "yes").expected, ContainsSubstring("true or false"));
