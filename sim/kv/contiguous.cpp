@@ -60,7 +60,7 @@ void ContiguousKv::admit(std::uint32_t slot, const AdmissionDemand& demand) {
   SIM_CHECK(by_slot_[slot].length == 0, "slot already holds KV");
   const std::int32_t at_end =
       std::max(demand.prompt_tokens + demand.output_tokens - 1, demand.tokens_now);
-  by_slot_[slot] = {runs_[i].start, length, 0, at_end};
+  by_slot_[slot] = {.start = runs_[i].start, .length = length, .at_end = at_end};
   runs_[i].start += length;
   runs_[i].length -= length;
   if (runs_[i].length == 0) runs_.erase(runs_.begin() + static_cast<std::ptrdiff_t>(i));
@@ -98,9 +98,30 @@ void ContiguousKv::give_back(const Reservation& reservation) {
 }
 
 void ContiguousKv::release(std::uint32_t slot) {
-  SIM_CHECK(by_slot_[slot].length > 0, "slot holds no KV");
+  SIM_CHECK(by_slot_[slot].length > 0 && by_slot_[slot].gathered_at == kAlone, "slot holds no KV");
   give_back(by_slot_[slot]);
   by_slot_[slot] = {};
+}
+
+void ContiguousKv::gather(std::uint32_t slot) {
+  SIM_CHECK(by_slot_[slot].length > 0 && by_slot_[slot].gathered_at == kAlone);
+  by_slot_[slot].gathered_at = ticks_;
+  ++gathered_;
+}
+
+void ContiguousKv::scatter(std::uint32_t slot) {
+  Reservation& reservation = by_slot_[slot];
+  SIM_CHECK(reservation.gathered_at != kAlone);
+  reservation.tokens = static_cast<std::int32_t>(stored(reservation));
+  SIM_CHECK(reservation.tokens <= reservation.length * block_size_,
+            "more tokens than were reserved");
+  reservation.gathered_at = kAlone;
+  --gathered_;
+}
+
+void ContiguousKv::tick(std::int64_t ticks) {
+  ticks_ += ticks;
+  tokens_ += ticks * gathered_;
 }
 
 void ContiguousKv::retain(std::uint32_t slot) {
@@ -141,9 +162,9 @@ void ContiguousKv::check() const {
   std::int64_t at_end = 0;
   for (const auto* list : {&by_slot_, &retained_}) {
     for (const Reservation& r : *list) {
-      SIM_CHECK(r.tokens <= r.at_end && r.at_end <= r.length * block_size_);
+      SIM_CHECK(stored(r) <= r.at_end && r.at_end <= r.length * block_size_);
       if (r.length > 0) all.push_back({r.start, r.length});
-      tokens += r.tokens;
+      tokens += stored(r);
       at_end += r.at_end;
     }
   }

@@ -41,6 +41,11 @@ class ContiguousKv final : public KvStore {
   void release(std::uint32_t slot) override;
   void retain(std::uint32_t slot) override;
   void release_retained() override;
+  void gather(std::uint32_t slot) override;
+  void scatter(std::uint32_t slot) override;
+  std::int64_t blocks_next_tick() const override { return 0; }
+  void blocks_ahead(std::span<std::int32_t>) const override {}
+  void tick(std::int64_t ticks) override;
   std::int64_t free_blocks() const override { return free_; }
   std::int64_t blocks_of(std::uint32_t slot) const override;
   std::int64_t max_sequences() const override;
@@ -53,6 +58,7 @@ class ContiguousKv final : public KvStore {
   std::int64_t address_of(std::uint32_t slot) const { return by_slot_[slot].start; }
 
  private:
+  static constexpr std::int64_t kAlone = -1;
   struct Run {
     std::int64_t start, length;  // blocks
   };
@@ -60,7 +66,11 @@ class ContiguousKv final : public KvStore {
     std::int64_t start = 0, length = 0;  // blocks; length 0 = holds nothing
     std::int32_t tokens = 0;             // stored now
     std::int32_t at_end = 0;             // stored when it ends
+    std::int64_t gathered_at = kAlone;   // ticks before its first; kAlone = not gathered
   };
+  std::int64_t stored(const Reservation& r) const {  // after the ticks so far
+    return r.tokens + (r.gathered_at == kAlone ? 0 : ticks_ - r.gathered_at);
+  }
   std::size_t first_fit(std::int64_t length) const;  // index into runs_, or its size
   void give_back(const Reservation& reservation);
   void release_run(Run run);
@@ -74,6 +84,8 @@ class ContiguousKv final : public KvStore {
   std::vector<Reservation> by_slot_;
   std::vector<Reservation> retained_;
   std::int64_t tokens_ = 0;  // stored in all
+  std::int64_t ticks_ = 0;     // of the gathered
+  std::int64_t gathered_ = 0;  // reservations that grow together
   std::int64_t at_end_ = 0;  // that will have been stored in the present reservations
 };
 

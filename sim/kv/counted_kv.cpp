@@ -7,7 +7,7 @@
 namespace headway {
 
 CountedKv::CountedKv(std::int64_t num_blocks, std::int32_t block_size)
-    : total_(num_blocks), block_size_(block_size), free_(num_blocks) {
+    : total_(num_blocks), block_size_(block_size), free_(num_blocks), rows_(block_size) {
   SIM_CHECK(num_blocks >= 0 && block_size >= 1);
 }
 
@@ -49,12 +49,13 @@ void CountedKv::rewind(std::uint32_t slot, std::int32_t tokens) {
   const std::int64_t keep = blocks_for(tokens);
   free_ += holding.capacity / block_size_ - keep;
   tokens_ -= holding.tokens - tokens;
-  holding = {.tokens = tokens, .capacity = static_cast<std::int32_t>(keep * block_size_)};
+  holding.tokens = tokens;
+  holding.capacity = static_cast<std::int32_t>(keep * block_size_);
 }
 
 void CountedKv::release(std::uint32_t slot) {
   Holding& holding = by_slot_[slot];
-  SIM_CHECK(holding.capacity > 0, "slot holds no KV");
+  SIM_CHECK(holding.capacity > 0 && holding.gathered_at == kAlone, "slot holds no KV");
   free_ += holding.capacity / block_size_;
   tokens_ -= holding.tokens;
   holding = {};
@@ -72,8 +73,37 @@ void CountedKv::release_retained() {
   retained_blocks_ = retained_tokens_ = 0;
 }
 
+void CountedKv::gather(std::uint32_t slot) {
+  Holding& holding = by_slot_[slot];
+  SIM_CHECK(holding.capacity > 0 && holding.gathered_at == kAlone);
+  holding.gathered_at = rows_.ticks();
+  holding.row = rows_.join(holding.capacity - holding.tokens);
+}
+
+void CountedKv::scatter(std::uint32_t slot) {
+  Holding& holding = by_slot_[slot];
+  SIM_CHECK(holding.gathered_at != kAlone);
+  holding = now(holding);
+  rows_.leave(holding.row);
+}
+
+void CountedKv::tick(std::int64_t ticks) {
+  tokens_ += ticks * rows_.size();
+  free_ -= rows_.tick(ticks);
+  SIM_CHECK(free_ >= 0, "a tick finds no block");
+}
+
+CountedKv::Holding CountedKv::now(const Holding& holding) const {
+  if (holding.gathered_at == kAlone) return holding;
+  Holding grown = holding;
+  grown.tokens += static_cast<std::int32_t>(rows_.ticks() - holding.gathered_at);
+  grown.capacity = static_cast<std::int32_t>(blocks_for(grown.tokens) * block_size_);
+  grown.gathered_at = kAlone;
+  return grown;
+}
+
 std::int64_t CountedKv::blocks_of(std::uint32_t slot) const {
-  return slot < by_slot_.size() ? by_slot_[slot].capacity / block_size_ : 0;
+  return slot < by_slot_.size() ? now(by_slot_[slot]).capacity / block_size_ : 0;
 }
 
 KvUsage CountedKv::usage() const {
@@ -87,7 +117,8 @@ KvUsage CountedKv::usage() const {
 void CountedKv::check() const {
   std::int64_t blocks = retained_blocks_;
   std::int64_t tokens = retained_tokens_;
-  for (const Holding& holding : by_slot_) {
+  for (const Holding& held : by_slot_) {
+    const Holding holding = now(held);
     SIM_CHECK(holding.tokens <= holding.capacity && holding.capacity % block_size_ == 0);
     blocks += holding.capacity / block_size_;
     tokens += holding.tokens;

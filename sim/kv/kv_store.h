@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "sim/kv/kv_usage.h"
 
@@ -37,6 +38,16 @@ class KvStore {
   // The sequence has ended but its memory stays held (and stored) until release_retained().
   virtual void retain(std::uint32_t slot) = 0;
   virtual void release_retained() = 0;
+
+  // Sequences that grow together: each stores one token more with every tick(), as that many
+  // store() would have it, without a look at each. Between gather() and scatter() nothing else
+  // happens to one. REQUIRES: its memory is full within a block's tokens, where it grows at all.
+  virtual void gather(std::uint32_t slot) = 0;
+  virtual void scatter(std::uint32_t slot) = 0;
+  virtual std::int64_t blocks_next_tick() const = 0;  // that it takes
+  // What each of the next out.size() ticks takes, a block's tokens at most. REQUIRES: grows().
+  virtual void blocks_ahead(std::span<std::int32_t> out) const = 0;
+  virtual void tick(std::int64_t ticks) = 0;  // REQUIRES: the blocks are free
 
   // Whether storing can need more memory than admission took.
   virtual bool grows() const = 0;

@@ -9,8 +9,8 @@
 namespace headway {
 
 // The longest of the gaps that ended with any of the last steps: for a sequence that had a token at
-// the end of each of them, without looking at it once a step. Gaps that a later one reaches are
-// forgotten, so that those kept become ever shorter.
+// the end of each step entered here, without looking at it once a step. Gaps that a later one
+// reaches are forgotten, so that those kept become ever shorter.
 class LongestGap {
  public:
   // Steps come in order. Several at once, where nobody will ask from within: the last and the longest.
@@ -18,11 +18,12 @@ class LongestGap {
     while (!gaps_.empty() && gaps_.back().gap <= gap) gaps_.pop_back();
     gaps_.push_back({step, gap});
   }
-  // Among the steps from that one on. REQUIRES: there is one.
+  // Among the steps from that one on; none if there is none.
   SimTime since(std::uint64_t step) const {
-    return std::lower_bound(gaps_.begin(), gaps_.end(), step,
-                            [](const Entry& e, std::uint64_t s) { return e.step < s; })
-        ->gap;
+    const auto longest =
+        std::lower_bound(gaps_.begin(), gaps_.end(), step,
+                         [](const Entry& e, std::uint64_t s) { return e.step < s; });
+    return longest == gaps_.end() ? SimTime() : longest->gap;
   }
 
  private:

@@ -118,6 +118,7 @@ void Replica::end_step(SimTime now) {
   const StepRecord& record = complete_record(*step, config_.id, steps_ - 1);
   for (Observer* o : step_observers_) o->on_step(record);
   last_step_end_ = now;
+  if (step->plan.decodes.sequences > 0 || !step->plan.gathered.empty()) last_gathered_end_ = now;
   depart_finished(now);
   step->plan.clear();
   spare_steps_.push_back(std::move(step));
@@ -207,15 +208,16 @@ void Replica::propose_drafts(const ReplicaStep& step) {
 void Replica::note_scattered(ActiveSequence& a) {
   if (a.gathered_from < steps_) {
     a.max_itl = std::max(a.max_itl, longest_gap_.since(a.gathered_from));
-    a.last_token = last_step_end_;
+    a.last_token = last_gathered_end_;
   }
   a.gathered_from = ActiveSequence::kNotGathered;
 }
 
 void Replica::emit_tokens(const StepUpdate& update, SimTime now) {
-  const SimTime usual = now - last_step_end_;
-  longest_gap_.add(steps_ - 1, usual);
-  std::int64_t tokens = update.gathered_tokens, usual_gaps = update.gathered_tokens;
+  const SimTime usual = now - last_step_end_, gathered = now - last_gathered_end_;
+  std::int64_t tokens = update.gathered_tokens, usual_gaps = 0;
+  if (tokens > 0) longest_gap_.add(steps_ - 1, gathered);
+  if (gathered == usual) usual_gaps = tokens;  // else some step in between was prefill only
   for (const StepUpdate::Emission& emission : update.emitted) {
     ActiveSequence& a = active(*emission.sequence);
     if (!a.unheard) tokens += emission.tokens;
@@ -237,6 +239,9 @@ void Replica::emit_tokens(const StepUpdate& update, SimTime now) {
   }
   for (Observer* o : step_observers_) {
     if (usual_gaps > 0) o->on_token_gaps(usual, usual_gaps, now);
+    if (gathered != usual && update.gathered_tokens > 0) {
+      o->on_token_gaps(gathered, update.gathered_tokens, now);
+    }
     if (tokens > 0) o->on_tokens(tokens, now);
   }
 }

@@ -152,6 +152,7 @@ class Replica {
   SimTime last_start_;
   SimTime last_stage_;      // how long the last step keeps the first pipeline stage
   SimTime last_step_end_;
+  SimTime last_gathered_end_;  // of the last step with gathered decodes or for those now gathered
   bool may_plan_ = true;
   std::int64_t submitted_ = 0, departed_ = 0, preemptions_ = 0;  // requests, sequences
   std::int64_t sequences_ = 0;  // in the scheduler

@@ -150,7 +150,10 @@ void Replica::settle_run(std::int64_t ended, std::int64_t repeated) {
     note_end(run_.ends[i]);
   }
   advance_ledger(front, run_.ends[0]);
-  longest_gap_.add(steps_ + n - 1, std::max(longest, run_.ends[0] - last_step_end_));
+  const bool gathered = front.plan.decodes.sequences > 0;  // all of them
+  if (gathered) {
+    longest_gap_.add(steps_ + n - 1, std::max(longest, run_.ends[0] - last_gathered_end_));
+  }
   emit_run(front.plan, longest, run_.ends[0], record.ends.back());
   const SimTime host = front.host * (ended - 1);
   ledger_.decode += record.ends.back() - run_.ends[0] - host;
@@ -161,13 +164,14 @@ void Replica::settle_run(std::int64_t ended, std::int64_t repeated) {
   steps_ += n;
   skipped_ += n;
   last_step_end_ = record.ends.back();
+  if (gathered) last_gathered_end_ = last_step_end_;
   move_in_flight(repeated);
 }
 
 // Every sequence has had a token at the end of each step; the first may have followed a longer gap.
 void Replica::emit_run(const StepPlan& plan, SimTime longest, SimTime first_end, SimTime last_end) {
   std::int64_t usual_gaps = plan.decodes.sequences;
-  const SimTime usual = first_end - last_step_end_;
+  const SimTime usual = first_end - (usual_gaps > 0 ? last_gathered_end_ : last_step_end_);
   for (const ScheduledSequence& entry : plan.scheduled) {
     ActiveSequence& a = active(*entry.sequence);
     const SimTime gap = first_end - a.last_token;

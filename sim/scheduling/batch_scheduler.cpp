@@ -40,7 +40,9 @@ std::unique_ptr<KvStore> make_paged_kv(const SchedulerConfig& config) {
 }
 
 BatchScheduler::BatchScheduler(const SchedulerConfig& config, std::unique_ptr<KvStore> kv)
-    : engine_(config.engine), kv_(std::move(kv)) {
+    : engine_(config.engine),
+      kv_(std::move(kv)),
+      gathers_(config.gather_decodes && config.batches_in_flight == 1) {
   refuse_speculation(config);
   spare_blocks_ =
       static_cast<std::int64_t>(engine_.watermark * static_cast<double>(config.num_blocks));
@@ -57,6 +59,7 @@ void BatchScheduler::add(Sequence& sequence) {
 void BatchScheduler::abort(Sequence& sequence) {
   if (sequence.finished()) return;
   if (sequence.state == SequenceState::kRunning) {
+    if (decodes_.contains(sequence)) scatter(sequence);
     running_.erase(std::find(running_.begin(), running_.end(), &sequence));
     kv_->release(sequence.slot);
     if (running_.empty()) on_idle();
@@ -70,32 +73,59 @@ void BatchScheduler::abort(Sequence& sequence) {
 void BatchScheduler::plan(SimTime now, StepPlan& plan) {
   plan.clear();
   decide(now, plan);
+  if (gathers_ && decode_next(plan)) gather(plan);
   if (running_.empty() && !plan.preempted.empty()) on_idle();
   // A sequence that had to yield to itself may be admitted again at once.
   const bool acted = !plan.preempted.empty() || !plan.rejected.empty();
   if (plan.empty() && acted && waiting_count_ > 0) plan.wake_at = std::min(plan.wake_at, now);
 }
 
+// Prompts, then decodes: as they stand in the batch.
 void BatchScheduler::complete(const StepPlan& plan, const StepResult&, StepUpdate& update) {
   update.clear();
-  for (const ScheduledSequence& item : plan.scheduled) {
-    Sequence& sequence = *item.sequence;
-    if (sequence.finished()) continue;  // aborted while its step ran
-    side_[sequence.slot].in_flight = false;
-    if (!item.samples) continue;
-    ++sequence.output_tokens;
-    update.emitted.push_back({&sequence, 1});
-    on_emitted(sequence, 1);
-    if (sequence.output_tokens < output_goal(sequence)) continue;
-    const bool stopped = sequence.output_tokens == sequence.output_target &&
-                         sequence.output_target < sequence.max_tokens;
-    release_finished(sequence);
-    finish(sequence, stopped ? FinishReason::kStop : FinishReason::kLength);
-    update.finished.push_back(&sequence);
-  }
+  if (plan.decodes.sequences > 0) on_steps_together(1);
+  auto entry = plan.scheduled.begin();
+  while (entry != plan.scheduled.end() && entry->prefill) complete_entry(*entry++, update);
+  const std::size_t prompts = update.finished.size();
+  if (plan.decodes.sequences > 0) complete_gathered(update);
+  const std::size_t alone = update.finished.size();
+  while (entry != plan.scheduled.end()) complete_entry(*entry++, update);
   if (update.finished.empty()) return;
-  std::erase_if(running_, [](const Sequence* sequence) { return sequence->finished(); });
+  if (prompts + update.finished.size() > alone) {
+    running_.erase(std::remove_if(running_.begin() + decodes_.size(), running_.end(),
+                                  [](const Sequence* s) { return s->finished(); }),
+                   running_.end());
+  }
+  if (decodes_by_arrival()) {
+    std::sort(update.finished.begin() + static_cast<std::ptrdiff_t>(prompts), update.finished.end(),
+              [](const Sequence* a, const Sequence* b) { return a->order < b->order; });
+  }
   if (running_.empty()) on_idle();
+}
+
+void BatchScheduler::complete_entry(const ScheduledSequence& entry, StepUpdate& update) {
+  Sequence& sequence = *entry.sequence;
+  if (sequence.finished()) return;  // aborted while its step ran
+  Side& side = side_[sequence.slot];
+  side.in_flight = false;
+  if (!entry.samples) return;
+  ++sequence.output_tokens;
+  update.emitted.push_back({&sequence, 1});
+  on_emitted(sequence, 1);
+  if (decodes_.contains(sequence)) {
+    side.told = true;
+    on_gathered(sequence);
+  } else if (sequence.output_tokens >= output_goal(sequence)) {
+    end_answer(sequence, update);
+  }
+}
+
+void BatchScheduler::end_answer(Sequence& sequence, StepUpdate& update) {
+  const bool stopped = sequence.output_tokens == sequence.output_target &&
+                       sequence.output_target < sequence.max_tokens;
+  release_finished(sequence);
+  finish(sequence, stopped ? FinishReason::kStop : FinishReason::kLength);
+  update.finished.push_back(&sequence);
 }
 
 void BatchScheduler::finish(Sequence& sequence, FinishReason reason) {
@@ -188,7 +218,8 @@ void BatchScheduler::schedule(Sequence& sequence, std::int32_t tokens, Scheduled
                             .computed_before = before,
                             .num_tokens = tokens,
                             .samples = sequence.computed_tokens == sequence.known_tokens(),
-                            .prefill = prefill});
+                            .prefill = prefill,
+                            .preemptions = sequence.preemptions});
   plan.total_tokens += tokens;
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/kv/kv_store.h"
+#include "sim/scheduling/decode_set.h"
 #include "sim/scheduling/scheduler.h"
 #include "sim/scheduling/waiting_line.h"
 
@@ -17,6 +18,10 @@ namespace headway {
 //
 // A sequence runs from its admission until it ends or is preempted. It is prefilling until the
 // tokens known at its admission (prompt, and answers before a preemption) are computed.
+//
+// With one step in flight, decoding sequences are gathered (decode_set.h, SchedulerConfig::
+// gather_decodes; batch_scheduler_gathered.cpp). They stand first in running_, and a decide() lets
+// plan_gathered() schedule them before it visits the others.
 class BatchScheduler : public Scheduler {
  public:
   void add(Sequence& sequence) final;
@@ -28,6 +33,8 @@ class BatchScheduler : public Scheduler {
   // budget and can_admit(); a policy of another kind overrides it.
   void repeats(const StepPlan& plan, Repeats& out) const override;
   void repeat(const StepPlan& plan, std::int64_t steps) final;
+  void write_out(const StepPlan& plan, std::vector<ScheduledSequence>& out) const final;
+  void settle() final;
 
   std::int64_t waiting() const final { return waiting_count_; }
   std::int64_t running() const final { return static_cast<std::int64_t>(running_.size()); }
@@ -56,6 +63,10 @@ class BatchScheduler : public Scheduler {
   virtual void on_preempted(Sequence&) {}
   virtual void on_emitted(Sequence&, std::int32_t /*tokens*/) {}
   virtual void on_idle() {}  // complete() has just emptied the running list
+  // Instead of on_emitted() for the gathered: so many steps have given each of them a token.
+  virtual void on_steps_together(std::int64_t /*steps*/) {}
+  virtual void on_gathered(Sequence&) {}  // part of them from the next step on
+  virtual void on_scattered(Sequence&) {}
   // Frees the KV of a sequence that ended by itself.
   virtual void release_finished(Sequence& sequence) { kv_->release(sequence.slot); }
   // Output at which the sequence ends: its own, or what max_model_len leaves room for.
@@ -69,6 +80,17 @@ class BatchScheduler : public Scheduler {
   virtual bool head_changes() const { return false; }
   // Whether anybody is admitted while a batch runs.
   virtual bool admits_to_running() const { return true; }
+
+  // Whether decodes stand in a step in order of arrival, whenever they began; else in that of
+  // running_, behind prompts.
+  virtual bool decodes_by_arrival() const { return false; }
+  // Whether those that the plan lets sample decode in the very next step, and so may be gathered.
+  virtual bool decode_next(const StepPlan&) const { return true; }
+
+  // Schedules a token each for the gathered, if the budget and the KV are enough for them and for
+  // `others` decodes besides, in any order; else they scatter. How many are gathered then.
+  std::size_t plan_gathered(std::int64_t token_budget, std::int64_t others, StepPlan& plan);
+  std::size_t gathered() const { return static_cast<std::size_t>(decodes_.size()); }
 
   // The next sequence to admit; those before it that can never run are rejected. nullptr: none.
   Sequence* next_waiting(SimTime now, StepPlan& plan);
@@ -103,17 +125,31 @@ class BatchScheduler : public Scheduler {
   struct Side {
     std::int32_t prefill_target = 0;
     bool in_flight = false;
+    bool told = false;  // of on_gathered() and on_scattered(), the former came last
   };
   AdmissionDemand demand(const Sequence& sequence) const;
   std::string why_never(const Sequence& sequence) const;  // "" = it can run
   void schedule(Sequence& sequence, std::int32_t tokens, ScheduledKind kind, bool prefill,
                 StepPlan& plan);
   void finish(Sequence& sequence, FinishReason reason);
+  void complete_entry(const ScheduledSequence& entry, StepUpdate& update);
+  void end_answer(Sequence& sequence, StepUpdate& update);
+
+  // Decodes planned together (batch_scheduler_gathered.cpp).
+  void gather(StepPlan& plan);
+  bool may_gather(const Sequence& sequence) const;
+  void scatter(Sequence& sequence);
+  void complete_gathered(StepUpdate& update);
+  void repeats_of_gathered(Repeats& out) const;
+  void limit_by_kv(Repeats& out, std::int64_t batch) const;
+  bool may_repeat(const StepPlan& plan) const;
 
   std::int64_t spare_blocks_;
   std::int64_t waiting_count_ = 0;
   WaitingLine line_;
   std::vector<Side> side_;  // by slot
+  DecodeSet decodes_{false};
+  bool gathers_;
 };
 
 // The KV that engine.kv_allocator names ("" = `own`, the policy's default).

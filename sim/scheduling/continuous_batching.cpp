@@ -11,7 +11,8 @@ void ContinuousBatching::decide(SimTime now, StepPlan& plan) {
 }
 
 void ContinuousBatching::decode_running(StepPlan& plan) {
-  std::size_t i = 0;
+  // The others come after them, and yield to each other alone.
+  std::size_t i = plan_gathered(token_budget_, 0, plan);
   while (i < running_.size() && plan.total_tokens < token_budget_) {
     Sequence& sequence = *running_[i];
     if (in_flight(sequence) || try_decode(sequence, plan)) {

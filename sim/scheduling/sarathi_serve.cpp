@@ -1,17 +1,30 @@
 #include "sim/scheduling/sarathi_serve.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace headway {
 
-std::vector<Sequence*>& SarathiServe::decode_running(StepPlan& plan) {
+// Plans the gathered, which stay in running_; the others are to be visited, in order of arrival.
+void SarathiServe::take_unvisited(StepPlan& plan) {
+  const auto decodes = [this](const Sequence* s) { return !in_flight(*s) && !prefilling(*s); };
+  auto others = running_.begin() + static_cast<std::ptrdiff_t>(gathered());
+  const std::int64_t budget =
+      as_recorded() ? std::numeric_limits<std::int64_t>::max() : token_budget();
+  const std::size_t visited =
+      plan_gathered(budget, std::count_if(others, running_.end(), decodes), plan);
+  others = running_.begin() + static_cast<std::ptrdiff_t>(visited);
+  unvisited_.assign(others, running_.end());
+  running_.erase(others, running_.end());
   const auto by_arrival = [](const Sequence* a, const Sequence* b) { return a->order < b->order; };
-  if (!std::is_sorted(running_.begin(), running_.end(), by_arrival)) {
-    std::sort(running_.begin(), running_.end(), by_arrival);
+  if (!std::is_sorted(unvisited_.begin(), unvisited_.end(), by_arrival)) {
+    std::sort(unvisited_.begin(), unvisited_.end(), by_arrival);
   }
+}
+
+std::vector<Sequence*>& SarathiServe::decode_running(StepPlan& plan) {
   prefills_.clear();
-  unvisited_.swap(running_);
-  running_.clear();
+  take_unvisited(plan);
   for (std::size_t i = 0; i < unvisited_.size(); ++i) {
     Sequence& sequence = *unvisited_[i];
     const bool no_budget = !as_recorded() && plan.total_tokens >= token_budget();

@@ -32,10 +32,12 @@ class SarathiServe : public BatchScheduler {
   std::vector<Sequence*>& decode_running(StepPlan& plan);
 
   bool decode_needs_free_block() const override { return true; }
+  bool decodes_by_arrival() const override { return true; }
   void on_preempted(Sequence& sequence) override;
   std::int32_t output_goal(const Sequence& sequence) const override;
 
  private:
+  void take_unvisited(StepPlan& plan);
   Sequence* take_victim(std::size_t first);
   bool decode_or_yield(Sequence& sequence, std::size_t next, StepPlan& plan);
 

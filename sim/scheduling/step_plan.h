@@ -39,7 +39,7 @@ struct Rejection {
 
 // What a scheduler decides for one step. A buffer that the caller reuses: plan() clears and fills it.
 struct StepPlan {
-  GatheredDecodes decodes;                   // come before `scheduled` in the engine's batch order
+  GatheredDecodes decodes;                   // where they stand in the batch, write_out() tells
   std::vector<ScheduledSequence> scheduled;  // in the engine's own batch order
   std::vector<Sequence*> gathered;           // are among `decodes` from the next plan on
   std::vector<Sequence*> scattered;          // were, until this plan

@@ -23,6 +23,11 @@ class Vllm02 final : public SarathiServe {
     if (plan.empty()) decode_running(plan);
   }
 
+  // A prompt may be held up by those of further steps.
+  bool decode_next(const StepPlan& plan) const override {
+    return plan.scheduled.empty() || !plan.scheduled.front().prefill;
+  }
+
  private:
   void admit_waiting(SimTime now, StepPlan& plan) {
     while (Sequence* sequence = next_waiting(now, plan)) {

@@ -60,9 +60,17 @@ class VirtualTokenCounter final : public ContinuousBatching {
     tenants_[sequence.request->tenant].counter += kOutputWeight * tokens;
   }
 
+  void on_steps_together(std::int64_t steps) override {
+    for (auto& [id, tenant] : tenants_) tenant.counter += kOutputWeight * steps * tenant.gathered;
+  }
+
+  void on_gathered(Sequence& sequence) override { ++tenants_[sequence.request->tenant].gathered; }
+  void on_scattered(Sequence& sequence) override { --tenants_[sequence.request->tenant].gathered; }
+
  private:
   struct Tenant {
     std::int64_t counter = 0;
+    std::int64_t gathered = 0;  // of its sequences
     WaitingLine line;
   };
 

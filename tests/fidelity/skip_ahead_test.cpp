@@ -334,7 +334,7 @@ TEST_CASE("INV-8: a cache that is far too small", "[fidelity][skip]") {
 
 TEST_CASE("INV-8: other engines short of KV", "[fidelity][skip]") {
   for (const char* engine : {"vllm-v0", "vllm-v0 chunked", "vllm-v0 swap", "sglang", "sglang async",
-                             "trtllm"}) {
+                             "trtllm", "orca paged", "vllm-0.2", "sarathi", "sjf", "vtc"}) {
     INFO(engine);
     const std::string text(engine);
     const std::string name = text.substr(0, text.find(' '));
@@ -347,6 +347,7 @@ TEST_CASE("INV-8: other engines short of KV", "[fidelity][skip]") {
     e.init_new_token_ratio = 1.0;  // sglang's reserve falls fast, to a seventh of it
     e.retract_decode_steps = 1;
     e.ignore_eos = false;
+    if (text == "orca paged") e.kv_allocator = "paged";
     SchedulerConfig& config = bench.blueprint.scheduler;
     // A newcomer to sglang must find room for its whole answer: many small ones in a larger pool.
     config.num_blocks = name == "sglang" ? 800 : 160;
