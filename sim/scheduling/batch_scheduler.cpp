@@ -1,6 +1,7 @@
 #include "sim/scheduling/batch_scheduler.h"
 
 #include <algorithm>
+#include <span>
 #include <string>
 
 #include "sim/core/errors.h"
@@ -80,44 +81,57 @@ void BatchScheduler::plan(SimTime now, StepPlan& plan) {
   if (plan.empty() && acted && waiting_count_ > 0) plan.wake_at = std::min(plan.wake_at, now);
 }
 
-// Prompts, then decodes: as they stand in the batch.
 void BatchScheduler::complete(const StepPlan& plan, const StepResult&, StepUpdate& update) {
   update.clear();
+  // As they stand in the batch: prompts, gathered decodes, other decodes.
+  std::span<const ScheduledSequence> prompts;
+  std::span<const ScheduledSequence> rest = plan.scheduled;
+  if (plan.decodes.sequences > 0 || decodes_by_arrival()) {
+    const auto decode = [](const ScheduledSequence& entry) { return !entry.prefill; };
+    prompts = {rest.begin(), std::find_if(rest.begin(), rest.end(), decode)};
+    rest = rest.subspan(prompts.size());
+  }
   if (plan.decodes.sequences > 0) on_steps_together(1);
-  auto entry = plan.scheduled.begin();
-  while (entry != plan.scheduled.end() && entry->prefill) complete_entry(*entry++, update);
-  const std::size_t prompts = update.finished.size();
+  bool ended = !prompts.empty() && complete_entries(prompts, update);
+  const auto finished_prompts = std::ssize(update.finished);
   if (plan.decodes.sequences > 0) complete_gathered(update);
-  const std::size_t alone = update.finished.size();
-  while (entry != plan.scheduled.end()) complete_entry(*entry++, update);
+  if (!rest.empty() && complete_entries(rest, update)) ended = true;
   if (update.finished.empty()) return;
-  if (prompts + update.finished.size() > alone) {
+  if (ended) {
     running_.erase(std::remove_if(running_.begin() + decodes_.size(), running_.end(),
                                   [](const Sequence* s) { return s->finished(); }),
                    running_.end());
   }
   if (decodes_by_arrival()) {
-    std::sort(update.finished.begin() + static_cast<std::ptrdiff_t>(prompts), update.finished.end(),
+    std::sort(update.finished.begin() + finished_prompts, update.finished.end(),
               [](const Sequence* a, const Sequence* b) { return a->order < b->order; });
   }
   if (running_.empty()) on_idle();
 }
 
-void BatchScheduler::complete_entry(const ScheduledSequence& entry, StepUpdate& update) {
-  Sequence& sequence = *entry.sequence;
-  if (sequence.finished()) return;  // aborted while its step ran
-  Side& side = side_[sequence.slot];
-  side.in_flight = false;
-  if (!entry.samples) return;
-  ++sequence.output_tokens;
-  update.emitted.push_back({&sequence, 1});
-  on_emitted(sequence, 1);
-  if (decodes_.contains(sequence)) {
-    side.told = true;
-    on_gathered(sequence);
-  } else if (sequence.output_tokens >= output_goal(sequence)) {
-    end_answer(sequence, update);
+// Whether one of them has ended.
+bool BatchScheduler::complete_entries(std::span<const ScheduledSequence> entries,
+                                      StepUpdate& update) {
+  bool ended = false;
+  const bool gathers = gathers_;
+  for (const ScheduledSequence& entry : entries) {
+    Sequence& sequence = *entry.sequence;
+    if (sequence.finished()) continue;  // aborted while its step ran
+    Side& side = side_[sequence.slot];
+    side.in_flight = false;
+    if (!entry.samples) continue;
+    ++sequence.output_tokens;
+    update.emitted.push_back({&sequence, 1});
+    on_emitted(sequence, 1);
+    if (sequence.output_tokens >= side.output_goal) {
+      end_answer(sequence, update);
+      ended = true;
+    } else if (gathers && decodes_.contains(sequence)) {
+      side.told = true;
+      on_gathered(sequence);
+    }
   }
+  return ended;
 }
 
 void BatchScheduler::end_answer(Sequence& sequence, StepUpdate& update) {
@@ -190,6 +204,7 @@ void BatchScheduler::admit(Sequence& sequence, std::int32_t tokens, StepPlan& pl
   kv_->admit(sequence.slot, demand(sequence));
   sequence.state = SequenceState::kRunning;
   side_[sequence.slot].prefill_target = sequence.known_tokens();
+  side_[sequence.slot].output_goal = output_goal(sequence);
   running_.push_back(&sequence);
   schedule_chunk(sequence, tokens, resumed ? ScheduledKind::kResumed : ScheduledKind::kNew, plan);
 }

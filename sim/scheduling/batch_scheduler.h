@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -69,7 +70,8 @@ class BatchScheduler : public Scheduler {
   virtual void on_scattered(Sequence&) {}
   // Frees the KV of a sequence that ended by itself.
   virtual void release_finished(Sequence& sequence) { kv_->release(sequence.slot); }
-  // Output at which the sequence ends: its own, or what max_model_len leaves room for.
+  // Output at which the sequence ends: its own, or what max_model_len leaves room for. Stays what it
+  // is while the sequence runs.
   virtual std::int32_t output_goal(const Sequence& sequence) const;
   // KV blocks left free by an admission.
   std::int64_t spare_blocks() const { return spare_blocks_; }
@@ -124,6 +126,7 @@ class BatchScheduler : public Scheduler {
  private:
   struct Side {
     std::int32_t prefill_target = 0;
+    std::int32_t output_goal = 0;  // since its last admission
     bool in_flight = false;
     bool told = false;  // of on_gathered() and on_scattered(), the former came last
   };
@@ -132,7 +135,7 @@ class BatchScheduler : public Scheduler {
   void schedule(Sequence& sequence, std::int32_t tokens, ScheduledKind kind, bool prefill,
                 StepPlan& plan);
   void finish(Sequence& sequence, FinishReason reason);
-  void complete_entry(const ScheduledSequence& entry, StepUpdate& update);
+  bool complete_entries(std::span<const ScheduledSequence> entries, StepUpdate& update);
   void end_answer(Sequence& sequence, StepUpdate& update);
 
   // Decodes planned together (batch_scheduler_gathered.cpp).

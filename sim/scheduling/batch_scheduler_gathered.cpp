@@ -33,7 +33,7 @@ bool BatchScheduler::may_gather(const Sequence& s) const {
   if (!in_flight(s) || s.computed_tokens != s.known_tokens()) return false;
   // Several answers to one request are not told alike (of beams only one is heard).
   if (s.group != nullptr || s.sample != 0) return false;
-  if (output_goal(s) - s.output_tokens < 2) return false;
+  if (side_[s.slot].output_goal - s.output_tokens < 2) return false;
   const std::int32_t room = kv_->room(s.slot);
   return room >= 0 && (!kv_->grows() || room < engine_.block_size);
 }
@@ -46,7 +46,7 @@ void BatchScheduler::gather(StepPlan& plan) {
                                         : std::find_if_not(next, running_.end(), joins);
   for (; next != end; ++next) {
     Sequence& s = **next;
-    decodes_.join(s, output_goal(s) - s.output_tokens - 1, false);
+    decodes_.join(s, side_[s.slot].output_goal - s.output_tokens - 1, false);
     kv_->gather(s.slot);
     plan.gathered.push_back(&s);
   }
