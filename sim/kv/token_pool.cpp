@@ -11,7 +11,8 @@ TokenPool::TokenPool(std::int64_t tokens, std::int32_t page_size, bool prefix_ca
       prefix_caching_(prefix_caching),
       total_pages_(tokens / page_size),
       free_pages_(total_pages_),
-      tree_(page_size) {
+      tree_(page_size),
+      rows_(page_size) {
   SIM_CHECK(total_pages_ > 0);
 }
 
@@ -86,9 +87,46 @@ void TokenPool::decode(std::span<const std::uint32_t> slots, std::int64_t steps)
   }
 }
 
+void TokenPool::gather(std::uint32_t slot) {
+  Table& table = tables_[slot];
+  SIM_CHECK(table.stored > 0 && table.gathered_at == kAlone);
+  table.gathered_at = rows_.ticks();
+  table.row = rows_.join(slack(slot));
+}
+
+void TokenPool::scatter(std::uint32_t slot) {
+  Table& table = tables_[slot];
+  SIM_CHECK(table.gathered_at != kAlone);
+  table.stored = stored(table);
+  table.gathered_at = kAlone;
+  rows_.leave(table.row);
+}
+
+void TokenPool::tick() {
+  private_tokens_ += rows_.size();
+  const std::int64_t pages = rows_.tick();
+  SIM_CHECK(pages <= free_pages_, "the token pool is exhausted");
+  free_pages_ -= pages;
+}
+
+void TokenPool::repeat(std::int64_t steps) {
+  const std::int64_t slots = rows_.size();
+  // Nothing is evicted as long as a page for each is left.
+  if (free_pages_ - (steps / page_size_ + 1) * slots >= slots) {
+    private_tokens_ += steps * slots;
+    free_pages_ -= rows_.tick(steps);
+    return;
+  }
+  for (; steps > 0; --steps) {
+    make_room(rows_.next() * page_size_);
+    make_room(slots * page_size_);
+    tick();
+  }
+}
+
 // The tree takes the pages that it lacks; those that it has already are freed.
 void TokenPool::give_to_tree(Table& table, std::int32_t tokens) {
-  SIM_CHECK(tokens >= table.shared && tokens <= table.stored);
+  SIM_CHECK(tokens >= table.shared && tokens <= stored(table));
   const std::int32_t there = tree_.insert(table.text, tokens);
   SIM_CHECK(there >= table.shared, "a locked prefix was evicted");
   free_pages_ += (there - table.shared) / page_size_;
@@ -109,6 +147,7 @@ void TokenPool::cache_prefix(std::uint32_t slot, std::int32_t tokens) {
 void TokenPool::release(std::uint32_t slot, std::int32_t tokens) {
   if (!prefix_caching_) return drop(slot);
   Table& table = tables_[slot];
+  SIM_CHECK(table.gathered_at == kAlone);
   const std::int32_t kept = std::max(table.shared, tokens - tokens % page_size_);
   free_pages_ += pages_for(table.stored) - kept / page_size_;
   give_to_tree(table, kept);
@@ -120,6 +159,7 @@ void TokenPool::release(std::uint32_t slot, std::int32_t tokens) {
 
 void TokenPool::drop(std::uint32_t slot) {
   Table& table = tables_[slot];
+  SIM_CHECK(table.gathered_at == kAlone);
   free_pages_ += own_pages(table);
   private_tokens_ -= table.stored - table.shared;
   tree_.unlock(table.node);
@@ -153,8 +193,8 @@ void TokenPool::check() const {
   std::int64_t own = 0;
   for (const Table& table : tables_) {
     pages += own_pages(table);
-    own += table.stored - table.shared;
-    SIM_CHECK(table.shared <= table.stored && table.shared % page_size_ == 0);
+    own += stored(table) - table.shared;
+    SIM_CHECK(table.shared <= stored(table) && table.shared % page_size_ == 0);
   }
   SIM_CHECK(pages == total_pages_, "INV-2: available + evictable + protected + private = total");
   SIM_CHECK(own == private_tokens_, "private tokens");

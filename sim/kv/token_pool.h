@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "sim/kv/growth_rows.h"
 #include "sim/kv/kv_usage.h"
 #include "sim/kv/radix_cache.h"
 
@@ -48,6 +49,19 @@ class TokenPool {
   // had.
   void decode(std::span<const std::uint32_t> slots, std::int64_t steps);
 
+  // Slots that grow together, by one token with every tick(), as that many extend() would have it.
+  // Between gather() and scatter() only cache_prefix() may be called besides.
+  void gather(std::uint32_t slot);
+  void scatter(std::uint32_t slot);
+  // That the next tick takes.
+  std::int64_t pages_next_tick() const { return rows_.next(); }
+  // What each of the next out.size() ticks takes, a page's tokens at most.
+  void pages_ahead(std::span<std::int32_t> out) const { rows_.ahead(out); }
+  // REQUIRES: the pages are available.
+  void tick();
+  // `steps` decode steps of the gathered alone, as decode() has it.
+  void repeat(std::int64_t steps);
+
   // The slot's first `tokens` tokens are computed: their whole pages go into the tree and are
   // locked.
   void cache_prefix(std::uint32_t slot, std::int32_t tokens);
@@ -56,7 +70,7 @@ class TokenPool {
   // What is its own is freed; what it shares stays in the tree.
   void drop(std::uint32_t slot);
 
-  std::int32_t stored(std::uint32_t slot) const { return tables_[slot].stored; }
+  std::int32_t stored(std::uint32_t slot) const { return stored(tables_[slot]); }
   const TokenText& text(std::uint32_t slot) const { return tables_[slot].text; }
   const RadixCache& tree() const { return tree_; }
 
@@ -76,17 +90,24 @@ class TokenPool {
   void check() const;
 
  private:
+  static constexpr std::int64_t kAlone = -1;
   struct Table {
     TokenText text;
     RadixCache::NodeId node = RadixCache::kRoot;  // locked; where the shared prefix ends
     std::int32_t shared = 0;                      // tokens in the tree, whole pages
     std::int32_t stored = 0;                      // shared ones included
+    std::int64_t gathered_at = kAlone;            // ticks before its first; kAlone = not gathered
+    std::uint32_t row = 0;                        // of rows_, while it is
   };
+  std::int32_t stored(const Table& table) const {  // after the ticks so far
+    if (table.gathered_at == kAlone) return table.stored;
+    return table.stored + static_cast<std::int32_t>(rows_.ticks() - table.gathered_at);
+  }
   std::int64_t pages_for(std::int64_t tokens) const {
     return (tokens + page_size_ - 1) / page_size_;
   }
   std::int64_t own_pages(const Table& table) const {
-    return pages_for(table.stored) - table.shared / page_size_;
+    return pages_for(stored(table)) - table.shared / page_size_;
   }
   void give_to_tree(Table& table, std::int32_t tokens);
 
@@ -96,6 +117,7 @@ class TokenPool {
   std::int64_t free_pages_;
   RadixCache tree_;
   std::vector<Table> tables_;        // by slot
+  GrowthRows rows_;                  // of the gathered
   std::int64_t private_tokens_ = 0;  // stored and not shared, over all slots
   std::uint64_t query_tokens_ = 0;
   std::uint64_t hit_tokens_ = 0;

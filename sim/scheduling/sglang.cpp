@@ -50,6 +50,7 @@ Sglang::Sglang(const SchedulerConfig& config)
       engine.enable_chunked_prefill ? std::max(engine.chunked_prefill_size, 0) : 0;
   limits_.ignore_eos = engine.ignore_eos;
   mixed_ = engine.enable_mixed_chunk && limits_.chunk_tokens > 0;
+  gathers_ = config.gather_decodes && !mixed_;
 }
 
 std::int32_t Sglang::longest_output(const Sequence& s) const {
@@ -104,9 +105,10 @@ void Sglang::abort(Sequence& s) {
     return;
   }
   if (cut_ == &s) cut_ = nullptr;
+  if (decodes_.contains(s)) scatter(s);
   finish(s, FinishReason::kAborted);
-  running_.note_ended();
-  last_.note_ended();
+  running_.note_ended(s);
+  last_.note_ended(s);
 }
 
 // Ends a running sequence. What it computed stays in the tree, as far as its tokens are known.
@@ -171,6 +173,7 @@ bool Sglang::plan_prefill(StepPlan& plan) {
     }
   }
   policy_.sort(waiting_, output_budget_, pool_);
+  settle();
   SglangPrefill round(limits_, pool_, running_, ratio_, mixed_ ? running_.size() : 0,
                       output_budget_);
   if (!pick_waiting(round)) return false;
@@ -247,6 +250,7 @@ void Sglang::plan_decode(StepPlan& plan) {
     return;
   }
   if (!decodes_fit(running_.members)) {
+    scatter_all(plan);
     retract(running_, 1, plan);
     estimate_ratio();
   } else {
@@ -254,13 +258,18 @@ void Sglang::plan_decode(StepPlan& plan) {
   }
   if (running_.size() < size) running_.full = false;
   schedule_decodes(running_, plan);
+  if (gathers_) gather(plan);
 }
 
 // A token more for each member of the batch. REQUIRES: decodes_fit.
 void Sglang::schedule_decodes(const SglangBatch& batch, StepPlan& plan) {
   pool_.make_room(static_cast<std::int64_t>(batch.size()) * pool_.page_size());
-  for (const SglangBatch::Member& m : batch.members) {
-    Sequence& s = *m.sequence;
+  if (!decodes_.empty()) {
+    pool_.tick();
+    plan.decodes = decodes_.tick();
+  }
+  for (auto i = static_cast<std::size_t>(decodes_.size()); i < batch.members.size(); ++i) {
+    Sequence& s = *batch.members[i].sequence;
     pool_.extend(s.slot, 1);
     plan.scheduled.push_back({.sequence = &s,
                               .computed_before = s.computed_tokens,
@@ -275,10 +284,12 @@ void Sglang::schedule_decodes(const SglangBatch& batch, StepPlan& plan) {
 
 // Whether every member can store one token more; evicts what that takes.
 bool Sglang::decodes_fit(const std::vector<SglangBatch::Member>& members) {
-  const auto pages = std::count_if(members.begin(), members.end(), [&](const auto& m) {
-    return pool_.slack(m.sequence->slot) == 0;
-  });
-  return pool_.make_room(static_cast<std::int64_t>(pages) * pool_.page_size());
+  const auto first = members.begin() + decodes_.size();  // not gathered
+  const std::int64_t pages =
+      pool_.pages_next_tick() + std::count_if(first, members.end(), [&](const auto& m) {
+        return pool_.slack(m.sequence->slot) == 0;
+      });
+  return pool_.make_room(pages * pool_.page_size());
 }
 
 // Retracts members of the batch until the others can decode: those with the least output first, of
@@ -333,24 +344,32 @@ void Sglang::estimate_ratio() {
 void Sglang::complete(const StepPlan& plan, const StepResult&, StepUpdate& update) {
   update.clear();
   --in_flight_;
-  for (const ScheduledSequence& entry : plan.scheduled) {
-    Sequence& s = *entry.sequence;
-    // A sequence that has ended, or lost its KV, since the step was planned: the token is dropped.
-    if (!entry.samples || s.finished() || s.preemptions != entry.preemptions) continue;
-    --s.placeholders;
-    ++s.output_tokens;
-    update.emitted.push_back({&s, 1});
-    if (s.output_tokens == longest_output(s)) {
-      const bool stopped = s.output_tokens == s.output_target && s.output_target < s.max_tokens;
-      finish(s, stopped ? FinishReason::kStop : FinishReason::kLength);
-      update.finished.push_back(&s);
-    } else if (entry.prefill) {
-      pool_.cache_prefix(s.slot, entry.computed_before + entry.num_tokens);
-    }
+  if (plan.decodes.sequences > 0) complete_gathered(update);
+  for (const ScheduledSequence& entry : plan.scheduled) complete_entry(entry, update);
+  for (const Sequence* s : update.finished) {
+    running_.note_ended(*s);
+    last_.note_ended(*s);
   }
-  if (update.finished.empty()) return;
-  running_.note_ended();
-  last_.note_ended();
+}
+
+void Sglang::complete_entry(const ScheduledSequence& entry, StepUpdate& update) {
+  Sequence& s = *entry.sequence;
+  // A sequence that has ended, or lost its KV, since the step was planned: the token is dropped.
+  if (!entry.samples || s.finished() || s.preemptions != entry.preemptions) return;
+  --s.placeholders;
+  ++s.output_tokens;
+  update.emitted.push_back({&s, 1});
+  if (s.output_tokens == longest_output(s)) {
+    end_answer(s, update);
+  } else if (entry.prefill) {
+    pool_.cache_prefix(s.slot, entry.computed_before + entry.num_tokens);
+  }
+}
+
+void Sglang::end_answer(Sequence& s, StepUpdate& update) {
+  const bool stopped = s.output_tokens == s.output_target && s.output_target < s.max_tokens;
+  finish(s, stopped ? FinishReason::kStop : FinishReason::kLength);
+  update.finished.push_back(&s);
 }
 
 std::unique_ptr<Scheduler> make_sglang(const SchedulerConfig& config) {

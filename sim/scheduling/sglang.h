@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/kv/token_pool.h"
+#include "sim/scheduling/decode_set.h"
 #include "sim/scheduling/scheduler.h"
 #include "sim/scheduling/sglang_batch.h"
 #include "sim/scheduling/sglang_policy.h"
@@ -33,6 +34,9 @@ namespace headway {
 // schedule_conservativeness, page_size, policy, enable_prefix_caching (off: disable_radix_cache).
 // The pool has num_blocks * block_size tokens. max_num_batched_tokens binds nothing here.
 //
+// Without mixed chunks decoding sequences are gathered (sglang_gathered.cpp, decode_set.h,
+// SchedulerConfig::gather_decodes): they have the first seats of the running batch.
+//
 // Where the engine breaks, the simulation goes on:
 //  - A mixed step whose decodes find no memory ends the engine; here sequences are retracted (all,
 //    if need be), as in a plain decode.
@@ -50,6 +54,8 @@ class Sglang : public Scheduler {
   void complete(const StepPlan& plan, const StepResult& result, StepUpdate& update) override;
   void repeats(const StepPlan& plan, Repeats& out) const override;
   void repeat(const StepPlan& plan, std::int64_t steps) override;
+  void write_out(const StepPlan& plan, std::vector<ScheduledSequence>& out) const override;
+  void settle() override;
 
   std::int64_t waiting() const override {
     return static_cast<std::int64_t>(waiting_.size() + refused_.size());
@@ -83,6 +89,15 @@ class Sglang : public Scheduler {
   void retract(Sequence& sequence, StepPlan& plan);
   void estimate_ratio();
   void pages_to_blocks(Repeats& out, std::int64_t free_tokens) const;
+  void limit_by_pages(Repeats& out, std::int64_t batch) const;
+  void complete_entry(const ScheduledSequence& entry, StepUpdate& update);
+  void end_answer(Sequence& sequence, StepUpdate& update);
+
+  // Decodes planned together (sglang_gathered.cpp).
+  void gather(StepPlan& plan);
+  void scatter(Sequence& sequence);
+  void scatter_all(StepPlan& plan);
+  void complete_gathered(StepUpdate& update);
 
   void finish(Sequence& sequence, FinishReason reason);
   void leave(Sequence& sequence, FinishReason reason);
@@ -106,6 +121,8 @@ class Sglang : public Scheduler {
   std::deque<Sequence*> waiting_;
   std::vector<Rejection> refused_;  // at the door; reported by the next plan
   SglangBatch running_;             // what decodes
+  DecodeSet decodes_{true};         // the gathered of them
+  bool gathers_;
   SglangBatch last_;                // the last step, if it was a prefill: joins running_ next
   Sequence* cut_ = nullptr;         // admitted, with part of its prompt still to be computed
   double ratio_;                    // new_token_ratio

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "sim/scheduling/sequence.h"
@@ -19,20 +20,23 @@ struct SglangBatch {
 
   std::vector<Member> members;
   bool full = false;  // admission is off until the batch has shrunk (`batch_is_full`)
+  std::int32_t ended = 0;  // empty seats
 
   bool empty() const { return members.empty(); }
   std::int32_t size() const { return static_cast<std::int32_t>(members.size()); }
 
-  // Empties the seats of sequences that have ended.
-  void note_ended() {
+  // Empties the seat of a sequence that has ended, if it has one here.
+  void note_ended(const Sequence& sequence) {
     for (Member& m : members) {
-      if (m.sequence == nullptr || !m.sequence->finished()) continue;
-      m.output_left = m.output_budget - m.sequence->output_tokens;
+      if (m.sequence != &sequence) continue;
+      m.output_left = m.output_budget - sequence.output_tokens;
       m.sequence = nullptr;
+      ++ended;
     }
   }
   // Takes the empty seats away.
   void filter() {
+    if (std::exchange(ended, 0) == 0) return;
     std::erase_if(members, [](const Member& m) { return m.sequence == nullptr; });
   }
   void remove(const Sequence* sequence) {

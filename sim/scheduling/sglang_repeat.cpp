@@ -21,14 +21,22 @@ std::int64_t floor_div(std::int64_t a, std::int64_t b) {
 void Sglang::repeats(const StepPlan& plan, Repeats& out) const {
   out.clear();
   const std::vector<SglangBatch::Member>& members = running_.members;
-  const std::size_t batch = plan.scheduled.size();
-  if (batch == 0 || batch != members.size() || !last_.empty() || cut_ != nullptr) return;
+  if (plan.empty() || plan.batch() != std::ssize(members) || !last_.empty() || cut_ != nullptr) {
+    return;
+  }
   if (!plan.preempted.empty() || !plan.rejected.empty() || !refused_.empty()) return;
   if (!waiting_.empty() && !running_.full) return;
-  const std::int32_t page = pool_.page_size();
-  out.new_blocks.assign(static_cast<std::size_t>(page), 0);  // pages, so far
+  out.new_blocks.assign(static_cast<std::size_t>(pool_.page_size()), 0);  // pages, so far
+  if (!decodes_.empty()) {
+    const bool all = plan.scheduled.empty() && decodes_.size() == std::ssize(members);
+    if (!all || !decodes_.steady()) return;
+    out.steps = decodes_.next_finish() - decodes_.planned();
+    pool_.pages_ahead(out.new_blocks);
+    limit_by_pages(out, decodes_.size());
+    return;
+  }
   std::int64_t steps = std::numeric_limits<std::int64_t>::max();
-  for (std::size_t i = 0; i < batch; ++i) {
+  for (std::size_t i = 0; i < members.size(); ++i) {
     const ScheduledSequence& entry = plan.scheduled[i];
     const Sequence& s = *entry.sequence;
     // Part of all steps in flight: its tokens but for those that they sample are known, and all but
@@ -39,10 +47,17 @@ void Sglang::repeats(const StepPlan& plan, Repeats& out) const {
     ++out.new_blocks[static_cast<std::size_t>(pool_.slack(s.slot))];
     steps = std::min<std::int64_t>(steps, longest_output(s) - s.output_tokens - 1);
   }
-  if (steps <= 0) return;
   out.steps = steps;
+  limit_by_pages(out, std::ssize(members));
+}
+
+void Sglang::limit_by_pages(Repeats& out, std::int64_t batch) const {
+  if (out.steps <= 0) {
+    out.steps = 0;
+    return;
+  }
   const std::int64_t free = pool_.available_tokens() + pool_.evictable_tokens();
-  limit_by_blocks(out, static_cast<std::int64_t>(batch), free / page);
+  limit_by_blocks(out, batch, free / pool_.page_size());
   pages_to_blocks(out, free);
 }
 
@@ -65,15 +80,20 @@ void Sglang::pages_to_blocks(Repeats& out, std::int64_t free_tokens) const {
 }
 
 void Sglang::repeat(const StepPlan& plan, std::int64_t steps) {
-  const auto n = static_cast<std::int32_t>(steps);
-  slots_.clear();
-  for (const ScheduledSequence& entry : plan.scheduled) {
-    Sequence& s = *entry.sequence;
-    s.output_tokens += n;
-    s.computed_tokens += n;
-    slots_.push_back(s.slot);
+  if (!decodes_.empty()) {
+    pool_.repeat(steps);
+    decodes_.repeat(steps);
+  } else {
+    const auto n = static_cast<std::int32_t>(steps);
+    slots_.clear();
+    for (const ScheduledSequence& entry : plan.scheduled) {
+      Sequence& s = *entry.sequence;
+      s.output_tokens += n;
+      s.computed_tokens += n;
+      slots_.push_back(s.slot);
+    }
+    pool_.decode(slots_, steps);
   }
-  pool_.decode(slots_, steps);
   // As many subtractions, for the last bit; it comes to rest after kRatioDecaySteps.
   for (std::int64_t i = 0; i < steps && ratio_ != min_ratio_; ++i) {
     ratio_ = std::max(ratio_ - ratio_decay_, min_ratio_);

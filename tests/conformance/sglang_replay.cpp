@@ -21,7 +21,7 @@ using nlohmann::json;
 
 constexpr std::array<std::string_view, 2> kMaps = {"emitted", "output_lens"};
 
-SchedulerConfig read_config(const json& recording) {
+SchedulerConfig read_config(const json& recording, bool gather) {
   const json& c = recording.at("config");
   for (const char* unknown : {"enable_priority_scheduling"}) {
     if (c.value(unknown, false)) throw InputError(std::string("no replay for ") + unknown);
@@ -49,14 +49,15 @@ SchedulerConfig read_config(const json& recording) {
   const json ratio = c.value("init_new_token_ratio", json());
   if (!ratio.is_null()) engine.init_new_token_ratio = ratio;
   engine.retract_decode_steps = c.value("retract_decode_steps", engine.retract_decode_steps);
+  config.gather_decodes = gather;
   return config;
 }
 
 class Replay {
  public:
-  explicit Replay(const json& recording)
+  Replay(const json& recording, bool gather)
       : recording_(recording),
-        config_(read_config(recording)),
+        config_(read_config(recording, gather)),
         scheduler_(config_),
         depth_(config_.engine.async_scheduling ? 2 : 1) {
     for (const json& r : recording.at("requests")) add_request(r);
@@ -83,6 +84,10 @@ class Replay {
   }
 
  private:
+  struct Step {
+    StepPlan plan;
+    std::vector<ScheduledSequence> entries;  // of the plan, gathered decodes written out
+  };
   struct Recorded {
     std::string id;
     Request request;
@@ -134,15 +139,17 @@ class Replay {
   }
 
   bool schedule(json& got) {
-    StepPlan plan;
+    Step step;
+    StepPlan& plan = step.plan;
     got["new_token_ratio_before"] = ratio();
     scheduler_.turn(plan);
+    scheduler_.write_out(plan, step.entries);
     scheduler_.check_kv();
     got["new_token_ratio_after"] = ratio();
     bool prefill = false;
     bool decode = false;
     got["scheduled"] = json::array();
-    for (const ScheduledSequence& entry : plan.scheduled) {
+    for (const ScheduledSequence& entry : step.entries) {
       (entry.prefill ? prefill : decode) = true;
       got["scheduled"].push_back({{"id", name(entry.sequence)},
                                   {"kind", entry.prefill ? "extend" : "decode"},
@@ -164,21 +171,35 @@ class Replay {
     }
     got["after_schedule"] = std::move(after);
     if (plan.empty()) return false;
-    in_flight_.push_back(std::move(plan));
+    in_flight_.push_back(std::move(step));
     return true;
   }
 
   void update(json& got) {
-    const StepPlan plan = std::move(in_flight_.front());
+    const Step step = std::move(in_flight_.front());
     in_flight_.pop_front();
-    StepUpdate update;
-    scheduler_.complete(plan, {}, update);
-    scheduler_.check_kv();
     got["emitted"] = json::object();
     got["finished"] = json::array();
+    // What is gathered and still there has a token each.
+    std::vector<const Sequence*> together;
+    for (const ScheduledSequence& entry : step.entries) {
+      const Sequence* s = entry.sequence;
+      const auto is_it = [&](const ScheduledSequence& other) { return other.sequence == s; };
+      const auto& alone = step.plan.scheduled;
+      const bool gathered = std::none_of(alone.begin(), alone.end(), is_it);
+      if (gathered && !s->finished() && s->preemptions == entry.preemptions) together.push_back(s);
+    }
+    StepUpdate update;
+    scheduler_.complete(step.plan, {}, update);
+    scheduler_.settle();
+    scheduler_.check_kv();
+    for (const Sequence* s : together) got["emitted"][name(s)] = 1;
+    std::int64_t tokens = update.gathered_tokens;
     for (const auto& emission : update.emitted) {
       got["emitted"][name(emission.sequence)] = emission.tokens;
+      tokens += emission.tokens;
     }
+    SIM_CHECK(tokens == static_cast<std::int64_t>(got["emitted"].size()));
     for (const Sequence* s : update.finished) got["finished"].push_back(name(s));
   }
 
@@ -206,13 +227,15 @@ class Replay {
   std::size_t depth_;
   std::map<std::string, std::unique_ptr<Recorded>> requests_;
   std::vector<const Recorded*> arrived_;  // by Sequence::order
-  std::deque<StepPlan> in_flight_;
+  std::deque<Step> in_flight_;
 };
 
 }  // namespace
 
 std::optional<Disagreement> replay_sglang(const json& recording, const std::filesystem::path&) {
-  return Replay(recording).run();
+  // Once with an entry for every sequence, once with the decodes gathered, as a run plans them.
+  if (auto found = Replay(recording, false).run()) return found;
+  return Replay(recording, true).run();
 }
 
 }  // namespace headway::conformance

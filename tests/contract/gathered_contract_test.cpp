@@ -217,7 +217,7 @@ class Pair {
 
 // Schedulers that gather.
 const std::set<std::string> kGathers = {"vllm-v1",      "static", "orca", "vllm-0.2", "sarathi",
-                                        "fcfs-nochunk", "sjf",    "vtc",  "edf"};
+                                        "fcfs-nochunk", "sjf",    "vtc",  "edf",      "sglang"};
 
 }  // namespace
 
