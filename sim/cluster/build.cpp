@@ -129,6 +129,8 @@ Blueprint blueprint(const Scenario& s, const Profile* profile) {
   if (profile) b.profile_provenance_json = profile->provenance_json;
   b.cost = make_cost_model(cost_options(s, s.model, profile));
   b.scheduler = scheduler_config(s, b.budget);
+  b.data_parallel_size = s.parallel.data_parallel_size;
+  b.replica.in_step = s.parallel.data_parallel_size > 1 && s.model.is_moe();
   b.speculation = s.speculation;
   b.seed = s.seed;
   b.draft_cost = drafter(s, profile);

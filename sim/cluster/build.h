@@ -21,6 +21,7 @@ struct Blueprint {
   SchedulerConfig scheduler;
   ReplicaConfig replica;
   HostTerms host;
+  std::int32_t data_parallel_size = 1;  // engines a replica; in step where replica.in_step says so
   SpeculationOptions speculation;
   std::shared_ptr<const CostModel> draft_cost;  // one pass of the drafter; null = free or none
   std::uint64_t seed = 0;

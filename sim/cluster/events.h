@@ -11,12 +11,12 @@ namespace headway {
 struct SendEvent {          // a client sends its next request
   std::uint64_t generation;
 };
-struct AdmitEvent {         // a request has passed the host's front end and joins its replica's queue
-  std::uint32_t replica;
+struct AdmitEvent {         // a request has passed the host's front end and joins its engine's queue
+  std::uint32_t engine;
   std::uint32_t parcel;     // index of the request under way
 };
-struct WakeEvent {          // a replica looks at its queue
-  std::uint32_t replica;
+struct WakeEvent {          // the engines of a seat look at their queues
+  std::uint32_t seat;
   std::uint64_t generation;
 };
 

@@ -6,10 +6,12 @@
 
 #include "sim/cluster/build.h"
 #include "sim/cluster/events.h"
+#include "sim/cluster/rank_group.h"
 #include "sim/core/earliest.h"
 #include "sim/core/errors.h"
 #include "sim/core/event_queue.h"
 #include "sim/core/hash.h"
+#include "sim/routing/dp_balancer.h"
 #include "sim/routing/router.h"
 #include "sim/workload/client.h"
 #include "sim/workload/read_ahead.h"
@@ -28,15 +30,22 @@ class Simulation {
         blueprint_(std::move(blueprint)),
         client_(open(scenario), scenario.workload.max_concurrency),
         router_(make_router(scenario.cluster.router, scenario.seed)),
-        step_ends_(static_cast<std::size_t>(scenario.cluster.replicas)) {
-    blueprint_.replica.skip_ahead = !options.step_by_step;
+        dp_(static_cast<std::uint32_t>(blueprint_.data_parallel_size)),
+        group_(blueprint_.replica.in_step ? dp_ : 1),
+        step_ends_(static_cast<std::size_t>(scenario.cluster.replicas) * dp_ / group_) {
+    blueprint_.replica.skip_ahead = !options.step_by_step && !blueprint_.replica.in_step;
     blueprint_.scheduler.gather_decodes = !options.step_by_step;
     blueprint_.scheduler.counts_blocks = !options.step_by_step;
-    for (std::int32_t i = 0; i < scenario.cluster.replicas; ++i) {
-      const auto id = static_cast<std::uint32_t>(i);
-      replicas_.push_back({make_replica(blueprint_, id, observers), 0, SimTime::never()});
+    const auto engines = static_cast<std::uint32_t>(scenario.cluster.replicas) * dp_;
+    for (std::uint32_t first = 0; first < engines; first += group_) {
+      std::vector<std::unique_ptr<Replica>> ranks;
+      for (std::uint32_t id = first; id < first + group_; ++id) {
+        ranks.push_back(make_replica(blueprint_, id, observers));
+      }
+      seats_.push_back({RankGroup(std::move(ranks), blueprint_.cost), 0, SimTime::never()});
     }
-    loads_.resize(replicas_.size());
+    loads_.resize(static_cast<std::size_t>(scenario.cluster.replicas));
+    if (dp_ > 1) balancers_.assign(loads_.size(), DpBalancer(dp_));
   }
 
   RunOutcome run() {
@@ -50,8 +59,10 @@ class Simulation {
 
  private:
   using Queue = EventQueue<EventBody>;
+  // An engine is a replica, or a data-parallel rank of one; a seat holds those that step together: all
+  // ranks of a replica, or one engine.
   struct Seat {
-    std::unique_ptr<Replica> replica;
+    RankGroup group;
     std::uint64_t wake_generation;
     SimTime wake_at;              // of the pending wake event; never = none
     std::int64_t under_way = 0;   // requests sent to it, still in its host's front end
@@ -97,10 +108,10 @@ class Simulation {
 
   void plan_next(SimTime now) {
     const auto first = std::min_element(planning_.begin(), planning_.end());
-    const std::uint32_t replica = *first;
+    const std::uint32_t seat = *first;
     *first = planning_.back();
     planning_.pop_back();
-    look_again(replica, now);
+    look_again(seat, now);
   }
 
   // The client's plans change when a request leaves; the newest send event is the one that counts.
@@ -125,63 +136,67 @@ class Simulation {
     for (Observer* o : observers_) o->on_arrival(request.id, now);
     const auto chosen = static_cast<std::uint32_t>(router_->choose(request, loads_));
     ++loads_[chosen].outstanding;
+    std::uint32_t engine = chosen * dp_;
+    if (dp_ > 1) engine += static_cast<std::uint32_t>(balancers_[chosen].choose(now));
     const SimTime delay = blueprint_.replica.host.per_request;
     if (delay == SimTime()) {
-      admit(std::move(request), chosen, now);
+      admit(std::move(request), engine, now);
       return;
     }
-    ++replicas_[chosen].under_way;
-    queue_.push(now + delay, Phase::kArrival, AdmitEvent{chosen, put_parcel(std::move(request))});
+    ++seats_[engine / group_].under_way;
+    queue_.push(now + delay, Phase::kArrival, AdmitEvent{engine, put_parcel(std::move(request))});
   }
 
   void handle(const AdmitEvent& event, SimTime now) {
-    --replicas_[event.replica].under_way;
-    admit(take_parcel(event.parcel), event.replica, now);
+    --seats_[event.engine / group_].under_way;
+    admit(take_parcel(event.parcel), event.engine, now);
   }
 
-  void admit(Request request, std::uint32_t replica, SimTime now) {
-    note(now, replica);
-    replicas_[replica].replica->catch_up(now);
-    replicas_[replica].replica->submit(std::move(request), now);
-    expect_step_end(replica);
-    collect(replica, now);
-    if (replicas_[replica].replica->may_plan()) wake(replica, now);
+  void admit(Request request, std::uint32_t engine, SimTime now) {
+    note(now, engine);
+    const std::uint32_t seat = engine / group_;
+    RankGroup& group = seats_[seat].group;
+    group.catch_up(now);
+    group.submit(engine % group_, std::move(request), now);
+    expect_step_end(seat);
+    collect(seat, now);
+    if (group.may_plan()) wake(seat, now);
   }
 
-  void end_step(std::uint32_t replica, SimTime now) {
-    replicas_[replica].replica->end_step(now);
-    expect_step_end(replica);
-    collect(replica, now);
-    wake(replica, now);
+  void end_step(std::uint32_t seat, SimTime now) {
+    seats_[seat].group.end_step(now);
+    expect_step_end(seat);
+    collect(seat, now);
+    wake(seat, now);
   }
 
-  // The replica looks at its queue: at the end of this instant, or later.
-  void wake(std::uint32_t replica, SimTime at) {
-    Seat& seat = replicas_[replica];
+  // The engines of the seat look at their queues: at the end of this instant, or later.
+  void wake(std::uint32_t number, SimTime at) {
+    Seat& seat = seats_[number];
     if (seat.wake_at <= at) return;
     seat.wake_at = at;
     ++seat.wake_generation;
     if (at == queue_.now()) {
-      planning_.push_back(replica);
+      planning_.push_back(number);
     } else {
-      queue_.push(at, Phase::kWake, WakeEvent{replica, seat.wake_generation}, replica);
+      queue_.push(at, Phase::kWake, WakeEvent{number, seat.wake_generation}, number);
     }
   }
 
-  void handle(const WakeEvent& event, SimTime now) { look_again(event.replica, now); }
+  void handle(const WakeEvent& event, SimTime now) { look_again(event.seat, now); }
 
-  void look_again(std::uint32_t replica, SimTime now) {
-    Seat& seat = replicas_[replica];
+  void look_again(std::uint32_t number, SimTime now) {
+    Seat& seat = seats_[number];
     seat.wake_at = SimTime::never();
-    if (!seat.replica->may_plan()) return;
-    const SimTime wake_at = seat.replica->start_steps(now);
-    expect_step_end(replica);
-    if (wake_at != SimTime::never()) wake(replica, wake_at);
-    collect(replica, now);
+    if (!seat.group.may_plan()) return;
+    const SimTime wake_at = seat.group.start_steps(now);
+    expect_step_end(number);
+    if (wake_at != SimTime::never()) wake(number, wake_at);
+    collect(number, now);
   }
 
-  void expect_step_end(std::uint32_t replica) {
-    step_ends_.set(replica, replicas_[replica].replica->next_step_end());
+  void expect_step_end(std::uint32_t seat) {
+    step_ends_.set(seat, seats_[seat].group.next_step_end());
   }
 
   bool out_of_date(const EventBody& body) const {
@@ -189,19 +204,29 @@ class Simulation {
       return send->generation != send_generation_;
     }
     if (const auto* wake = std::get_if<WakeEvent>(&body)) {
-      return wake->generation != replicas_[wake->replica].wake_generation;
+      return wake->generation != seats_[wake->seat].wake_generation;
     }
     return false;
   }
 
-  // Tells the client who has left, which may let it send.
-  void collect(std::uint32_t replica, SimTime now) {
-    replicas_[replica].replica->take_departures(departures_);
-    if (departures_.empty()) return;
-    departed_ += std::ssize(departures_);
-    loads_[replica].outstanding -= std::ssize(departures_);
-    for (const Departure& d : departures_) client_.on_finish(d.request, d.session, now);
-    schedule_send(now);
+  // Tells the client who has left, which may let it send, and the balancer how the engines stand.
+  void collect(std::uint32_t number, SimTime now) {
+    RankGroup& group = seats_[number].group;
+    bool left = false;
+    for (std::uint32_t i = 0; i < group_; ++i) {
+      const std::uint32_t engine = number * group_ + i, replica = engine / dp_;
+      group.rank(i).take_departures(departures_);
+      if (dp_ > 1) {
+        const Scheduler& s = group.rank(i).scheduler();
+        balancers_[replica].report(engine % dp_, s.waiting(), s.running(), now);
+      }
+      if (departures_.empty()) continue;
+      left = true;
+      departed_ += std::ssize(departures_);
+      loads_[replica].outstanding -= std::ssize(departures_);
+      for (const Departure& d : departures_) client_.on_finish(d.request, d.session, now);
+    }
+    if (left) schedule_send(now);
   }
 
   std::uint32_t put_parcel(Request request) {
@@ -226,15 +251,21 @@ class Simulation {
   }
 
   void check() const {
-    std::int64_t inside = 0, under_way = 0;
-    for (const Seat& seat : replicas_) {
-      inside += seat.replica->outstanding();
-      under_way += seat.under_way;
-      SIM_CHECK(loads_[static_cast<std::size_t>(&seat - replicas_.data())].outstanding ==
-                seat.replica->outstanding() + seat.under_way);
-      seat.replica->scheduler().check_kv();
+    std::int64_t inside = 0;
+    std::vector<std::int64_t> by_replica(loads_.size());
+    for (std::size_t i = 0; i < seats_.size(); ++i) {
+      std::int64_t& there = by_replica[i * group_ / dp_];
+      there += seats_[i].under_way;
+      for (std::size_t rank = 0; rank < group_; ++rank) {
+        there += seats_[i].group.rank(rank).outstanding();
+        seats_[i].group.rank(rank).scheduler().check_kv();
+      }
     }
-    SIM_CHECK(outcome_.requests == inside + under_way + departed_,
+    for (std::size_t i = 0; i < loads_.size(); ++i) {
+      SIM_CHECK(loads_[i].outstanding == by_replica[i]);
+      inside += by_replica[i];
+    }
+    SIM_CHECK(outcome_.requests == inside + departed_,
               "INV-1: arrived = waiting + running + finished + rejected");
   }
 
@@ -245,19 +276,9 @@ class Simulation {
 
   RunOutcome finish() {
     SIM_CHECK(client_.drained(), "INV-6: every request was sent");
-    for (const Seat& seat : replicas_) {
-      seat.replica->check_drained();
-      outcome_.steps += seat.replica->steps();
-      outcome_.steps_skipped += seat.replica->steps_skipped();
-      outcome_.fingerprint = combine64(outcome_.fingerprint, seat.replica->timeline());
-      outcome_.preemptions += seat.replica->preemptions();
-      if (seat.replica->speculation() != nullptr) {
-        outcome_.speculation.add(seat.replica->speculation()->stats());
-      }
-      outcome_.sharing.add(seat.replica->sharing());
-      const KvUsage kv = seat.replica->scheduler().kv_usage();
-      outcome_.prefix_queries += kv.prefix_queries;
-      outcome_.prefix_hits += kv.prefix_hits;
+    for (const Seat& seat : seats_) {
+      outcome_.dummy_steps += seat.group.dummy_steps();
+      for (std::size_t i = 0; i < seat.group.ranks(); ++i) add(seat.group.rank(i));
     }
     outcome_.budget = blueprint_.budget;
     outcome_.cost_description = blueprint_.cost->describe();
@@ -267,6 +288,19 @@ class Simulation {
     return std::move(outcome_);
   }
 
+  void add(const Replica& engine) {
+    engine.check_drained();
+    outcome_.steps += engine.steps();
+    outcome_.steps_skipped += engine.steps_skipped();
+    outcome_.fingerprint = combine64(outcome_.fingerprint, engine.timeline());
+    outcome_.preemptions += engine.preemptions();
+    if (engine.speculation() != nullptr) outcome_.speculation.add(engine.speculation()->stats());
+    outcome_.sharing.add(engine.sharing());
+    const KvUsage kv = engine.scheduler().kv_usage();
+    outcome_.prefix_queries += kv.prefix_queries;
+    outcome_.prefix_hits += kv.prefix_hits;
+  }
+
   RunOptions options_;
   std::vector<Observer*> observers_;
   RunOutcome outcome_;
@@ -274,11 +308,13 @@ class Simulation {
   std::int64_t expected_ = -1;
   Client client_;
   std::unique_ptr<Router> router_;
-  std::vector<Seat> replicas_;
-  std::vector<ReplicaLoad> loads_;
+  std::uint32_t dp_, group_;             // engines a replica, engines a seat
+  std::vector<Seat> seats_;
+  std::vector<ReplicaLoad> loads_;       // by replica
+  std::vector<DpBalancer> balancers_;    // by replica; none without data parallelism
   Queue queue_;
-  std::vector<std::uint32_t> planning_;  // replicas that plan at the end of this instant
-  Earliest step_ends_;  // by replica; earlier in an instant than any event of the queue
+  std::vector<std::uint32_t> planning_;  // seats that plan at the end of this instant
+  Earliest step_ends_;  // by seat; earlier in an instant than any event of the queue
   bool send_pending_ = false;
   SimTime send_at_;
   std::uint64_t send_generation_ = 0;

@@ -29,6 +29,7 @@ struct RunOutcome {
   std::uint64_t fingerprint = 0;
   std::uint64_t events = 0;         // handled; fewer where steps were skipped
   std::uint64_t steps = 0;
+  std::uint64_t dummy_steps = 0;    // beside them: of ranks in step with others, without work
   std::uint64_t steps_skipped = 0;  // of them, summed up in runs instead of simulated one by one
   std::int64_t requests = 0;      // that arrived
   std::int64_t preemptions = 0;

@@ -2,7 +2,11 @@
 
 #include <algorithm>
 
+#include "sim/cost/cuda_graphs.h"
+
 namespace headway {
+
+void CostModel::align(std::span<StepShape> ranks) const { align_ranks(ranks, {}); }
 
 void CostModel::price_run(const StepShape& first, std::int64_t steps, DecodeRunCost& out) const {
   out.fixed = price(first);

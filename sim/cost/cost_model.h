@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -63,6 +64,9 @@ class CostModel {
  public:
   virtual ~CostModel() = default;
   virtual StepCost price(const StepShape& shape) const = 0;
+  // The shapes of ranks that step together, one a rank: sets padded_tokens and group_tokens of each.
+  // A rank without work (no tokens) runs a dummy batch of one token.
+  virtual void align(std::span<StepShape> ranks) const;
   // The `steps` decode steps that begin with `first`. A few nanoseconds a step where the model is
   // lowered. REQUIRES: no prefill, one query a sequence.
   virtual void price_run(const StepShape& first, std::int64_t steps, DecodeRunCost& out) const;

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
+
+#include "sim/cost/step_shape.h"
 
 namespace headway {
 
@@ -24,6 +27,12 @@ struct CudaGraphs {
     const std::int32_t step = tokens <= 248 ? 8 : 16;
     return std::min((tokens + step - 1) / step * step, max_capture);
   }
+  bool captured(std::int32_t tokens) const { return tokens <= max_capture; }
 };
+
+// CostModel::align under these graphs, as vLLM has it (v1/worker/dp_utils.py, 0.19): where every
+// rank's step has a graph, all run the rows of the largest; where one has none, none uses a graph, and
+// each runs its own rows.
+void align_ranks(std::span<StepShape> ranks, CudaGraphs graphs);
 
 }  // namespace headway

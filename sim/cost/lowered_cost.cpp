@@ -94,6 +94,11 @@ LoweredCost::LoweredCost(std::unique_ptr<const StepPricer> pricer, LoweringLimit
   linear_.reserve(static_cast<std::size_t>(limits.tokens) + 1);
   for (std::int32_t t = 0; t <= limits.tokens; ++t) linear_.push_back(pricer_->linear(t));
   for (std::int32_t s = 0; s <= limits.sequences; ++s) lm_head_.push_back(pricer_->lm_head(s));
+  if (limits.ranks > 1) {
+    constexpr std::int32_t kMostRows = 65536;
+    const std::int32_t rows = std::min(kMostRows, limits.ranks * limits.tokens);
+    for (std::int32_t t = 0; t <= rows; ++t) experts_.push_back(pricer_->experts(t));
+  }
   rows_ = std::make_unique<Row[]>(static_cast<std::size_t>(limits.sequences) + 1);
 }
 
@@ -154,13 +159,21 @@ Priced LoweredCost::decode(const StepShape& shape) const {
 }
 
 StepCost LoweredCost::fixed_part(const StepShape& shape) const {
-  const std::int32_t rows = graphs_.padded(shape.tokens);
+  const std::int32_t rows =
+      shape.padded_tokens > 0 ? shape.padded_tokens : graphs_.padded(shape.tokens);
   StepCost cost = rows <= limits_.tokens ? linear_[static_cast<std::size_t>(rows)]
                                          : pricer_->linear(rows);
   const std::int32_t sampled = shape.sampled_sequences;
   add_cost(cost, sampled <= limits_.sequences ? lm_head_[static_cast<std::size_t>(sampled)]
                                               : pricer_->lm_head(sampled));
+  if (!experts_.empty()) add_cost(cost, experts(rows, shape.group_tokens));
   return cost;
+}
+
+// A step of its own (a drafter's, a question asked without a group) has the other ranks idle.
+StepCost LoweredCost::experts(std::int32_t rows, std::int32_t group_rows) const {
+  const auto i = static_cast<std::size_t>(group_rows > 0 ? group_rows : rows);
+  return i < experts_.size() ? experts_[i] : pricer_->experts(static_cast<std::int32_t>(i));
 }
 
 StepCost LoweredCost::price(const StepShape& shape) const {
@@ -233,7 +246,10 @@ std::string LoweredCost::describe() const { return pricer_->describe(); }
 
 StepCost price_unlowered(const StepPricer& pricer, const CudaGraphs& graphs,
                          const StepShape& shape) {
-  StepCost cost = pricer.linear(graphs.padded(shape.tokens));
+  const std::int32_t rows =
+      shape.padded_tokens > 0 ? shape.padded_tokens : graphs.padded(shape.tokens);
+  StepCost cost = pricer.linear(rows);
+  add_cost(cost, pricer.experts(shape.group_tokens > 0 ? shape.group_tokens : rows));
   add_cost(cost, pricer.lm_head(shape.sampled_sequences));
   Priced decode{0, Coverage::kMeasured};
   if (shape.decode_sequences > 0) {

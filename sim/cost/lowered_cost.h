@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@ struct LoweringLimits {
   std::int32_t tokens = 8192;
   std::int32_t sequences = 256;
   std::int32_t kv_length = 131072;  // of one sequence
+  std::int32_t ranks = 1;           // that step together: their rows meet in the experts
 };
 
 // A piece of decode attention that is straight in the KV sum: the time at kv_tokens, its slope, and
@@ -37,6 +39,7 @@ class LoweredCost final : public CostModel {
   ~LoweredCost() override;
 
   StepCost price(const StepShape& shape) const override;
+  void align(std::span<StepShape> ranks) const override { align_ranks(ranks, graphs_); }
   void price_run(const StepShape& first, std::int64_t steps, DecodeRunCost& out) const override;
   std::string describe() const override;
 
@@ -50,6 +53,7 @@ class LoweredCost final : public CostModel {
  private:
   struct Row;  // decode pieces of one batch size
   StepCost fixed_part(const StepShape& shape) const;  // all but attention
+  StepCost experts(std::int32_t rows, std::int32_t group_rows) const;
   const Row& row(std::int32_t batch) const;
   Priced decode(const StepShape& shape) const;
   Priced decode_at(std::int32_t batch, std::int64_t kv_tokens) const;
@@ -61,6 +65,7 @@ class LoweredCost final : public CostModel {
   CudaGraphs graphs_;
   std::vector<StepCost> linear_;   // by tokens after padding
   std::vector<StepCost> lm_head_;  // by sequences
+  std::vector<StepCost> experts_;  // by rows of all ranks; empty unless the pricer has them apart
   std::unique_ptr<Row[]> rows_;    // by batch
 };
 

@@ -38,6 +38,12 @@ class StepPricer {
 
   // All that depends only on the rows through the layers: products, elementwise, communication.
   virtual StepCost linear(std::int32_t tokens) const = 0;
+  // Where ranks with attention of their own share the experts (data parallelism): the experts and the
+  // collectives around them for the rows of all ranks. Nothing where linear() has them.
+  virtual StepCost experts(std::int32_t group_tokens) const {
+    static_cast<void>(group_tokens);
+    return {};
+  }
   // The LM head (and sampler where measured) for that many sampled sequences.
   virtual StepCost lm_head(std::int32_t sequences) const = 0;
   // Attention of a pure decode batch of equal KV lengths that sum to kv_tokens.

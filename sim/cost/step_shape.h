@@ -21,12 +21,15 @@ struct StepShape {
   std::int32_t decode_kv_max = 0;          // the longest of them
   std::int32_t sampled_sequences = 0;      // rows through the LM head and the sampler
   std::int32_t scheduled_sequences = 0;    // for host terms
+  // Ranks that step together (CostModel::align): rows through this rank's layers, padding included,
+  // and through the experts from all ranks. 0 = a step of its own.
+  std::int32_t padded_tokens = 0, group_tokens = 0;
 
   void clear() {
     prefill.clear();
     tokens = decode_sequences = decode_query_tokens = decode_kv_max = 0;
     decode_kv_tokens = 0;
-    sampled_sequences = scheduled_sequences = 0;
+    sampled_sequences = scheduled_sequences = padded_tokens = group_tokens = 0;
   }
 };
 

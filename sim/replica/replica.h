@@ -33,6 +33,7 @@ struct ReplicaConfig {
   double copy_us_per_block = 0;            // one KV block within the GPU's memory
   bool shares_samples = false;             // the scheduler forks a request's samples and beams
   bool skip_ahead = false;                 // runs of decode steps at once (the caller must catch_up())
+  bool in_step = false;                    // a rank of a group: its steps begin when the caller says
 };
 
 // A request that left a replica, for whoever sent it.
@@ -73,6 +74,19 @@ class Replica {
   // Requests that left since the last call (finished, rejected).
   void take_departures(std::vector<Departure>& out);
 
+  // A rank that steps together with others (in_step): start_steps() only plans, and the oldest plan
+  // waits until the caller has priced it beside the other ranks' and begins it.
+  bool has_planned() const { return !in_flight_.empty(); }
+  // What that plan asks of the GPU; the same without its prefill chunks. REQUIRES: has_planned().
+  void planned_shape(StepShape& shape) const;
+  void planned_decodes(StepShape& shape) const;
+  // Its price beside the others', and what it would be if no rank had prefilled (of the slowest; more
+  // than the price = none does). Adds what is its own (drafting, swapping). The time that it takes
+  // alone, the host's included.
+  SimTime price_planned(const StepCost& cost, double decode_only_us);
+  // It runs from now to `end`, which is no sooner than its own price: the rest is waiting for others.
+  void begin_planned(SimTime now, SimTime end);
+
   bool idle() const { return in_flight_.empty(); }
   std::int64_t outstanding() const { return submitted_ - departed_; }
   std::uint64_t steps() const { return steps_; }
@@ -94,6 +108,7 @@ class Replica {
   void on_followers(const ScheduledSequence& entry, Act act);
   void admit_plan(ReplicaStep& step, SimTime now);
   void price(ReplicaStep& step);
+  void add_own_work(ReplicaStep& step);
   void time_step(ReplicaStep& step, SimTime now);
   void advance_ledger(const ReplicaStep& step, SimTime now);
   void credit_prefill(const ReplicaStep& step, SimTime now);

@@ -34,8 +34,12 @@ SimTime Replica::start_steps(SimTime now) {
       if (made_room && in_flight_.empty()) continue;
       break;
     }
-    price(*step);
-    time_step(*step, now);
+    if (config_.in_step) {
+      step->start = step->end = SimTime::never();
+    } else {
+      price(*step);
+      time_step(*step, now);
+    }
     in_flight_.push_back(std::move(step));
   }
   // An idle engine looks again at every arrival; a busy one only when a step has ended.
@@ -44,7 +48,7 @@ SimTime Replica::start_steps(SimTime now) {
     SIM_CHECK(scheduler_->waiting() + scheduler_->running() == 0 ||
                   wake_at != SimTime::never(),
               "INV-6: requests wait, nothing runs, and the scheduler plans nothing");
-  } else {
+  } else if (!config_.in_step) {
     begin_run();
   }
   return wake_at;
@@ -113,6 +117,16 @@ void Replica::admit_plan(ReplicaStep& step, SimTime now) {
 void Replica::price(ReplicaStep& step) {
   shape_of(step.plan, shape_);
   step.cost = cost_->price(shape_);
+  add_own_work(step);
+  step.decode_only_us = step.cost.gpu_us;
+  if (shape_.prefill.empty()) return;
+  leave_prefill_out(step.plan, shape_);
+  const double decode_us = shape_.decode_sequences > 0 ? cost_->price(shape_).gpu_us : 0.0;
+  step.decode_only_us = std::min(decode_us, step.cost.gpu_us);
+}
+
+// GPU time beside the model's own pass. REQUIRES: shape_ is the step's.
+void Replica::add_own_work(ReplicaStep& step) {
   if (speculation_) {
     std::int32_t sampling = 0;
     for (const ScheduledSequence& entry : step.plan.scheduled) sampling += entry.samples;
@@ -126,11 +140,40 @@ void Replica::price(ReplicaStep& step) {
       config_.swap_us_per_block * swapped + config_.copy_us_per_block * copied;
   // Bytes over a data-sheet bandwidth.
   if (moving_us > 0) add_other(step.cost, moving_us, Coverage::kRoofline);
-  step.decode_only_us = step.cost.gpu_us;
-  if (shape_.prefill.empty()) return;
-  leave_prefill_out(plan, shape_);
-  const double decode_us = shape_.decode_sequences > 0 ? cost_->price(shape_).gpu_us : 0.0;
-  step.decode_only_us = std::min(decode_us, step.cost.gpu_us);
+}
+
+void Replica::planned_shape(StepShape& shape) const { shape_of(in_flight_.front()->plan, shape); }
+
+void Replica::planned_decodes(StepShape& shape) const {
+  planned_shape(shape);
+  leave_prefill_out(in_flight_.front()->plan, shape);
+}
+
+SimTime Replica::price_planned(const StepCost& cost, double decode_only_us) {
+  ReplicaStep& step = *in_flight_.front();
+  shape_of(step.plan, shape_);
+  step.cost = cost;
+  add_own_work(step);
+  step.decode_only_us = decode_only_us;
+  step.host = config_.host.of_step(step.plan.batch());
+  return SimTime::from_us(step.cost.gpu_us) + step.host;
+}
+
+void Replica::begin_planned(SimTime now, SimTime end) {
+  ReplicaStep& step = *in_flight_.front();
+  step.start = now;
+  step.end = end;
+  last_start_ = now;
+  // The slower ranks' time is seen at the collectives of every layer; it came from the same tables.
+  const SimTime alone = SimTime::from_us(step.cost.gpu_us) + step.host;
+  const double waits_us = std::max(0.0, (end - now - alone).us());
+  const double own_us = step.cost.gpu_us;
+  if (waits_us > 0 && own_us > 0) {
+    step.cost.gpu_us += waits_us;
+    step.cost.by_class_us[static_cast<std::size_t>(OpClass::kCommunication)] += waits_us;
+    for (double& us : step.cost.coverage_us) us *= step.cost.gpu_us / own_us;
+  }
+  step.decode_only_us = std::min(step.decode_only_us, step.cost.gpu_us);
 }
 
 // A pipeline takes the next batch as soon as its first stage is free, and gives results in order.
