@@ -81,22 +81,23 @@ class Builder {
 
   std::vector<int> layer_parts(const Load& load) {
     const RankOperators& r = model_.rank;
+    const RankLayer& one = r.first();
     const std::int64_t tokens = load.tokens();
-    const Variant heads{{"head_dim", std::to_string(r.head_dim)}};
-    const Variant attention{{"head_dim", std::to_string(r.head_dim)}, {"window", "0"}};
+    const Variant heads{{"head_dim", std::to_string(one.head_dim())}};
+    const Variant attention{{"head_dim", std::to_string(one.head_dim())}, {"window", "0"}};
     const auto gemm = [&](std::size_t site) {
       return part("gemm", {{"weights", "bf16"}},
-                  {r.layer_gemms[site].n, r.layer_gemms[site].k, tokens});
+                  {one.gemms[site].n, one.gemms[site].k, tokens});
     };
     const int norm = part("rmsnorm", {{"residual", "yes"}}, {r.hidden, tokens});
     const int qkv = gemm(0);
-    const int rope = part("rope", heads, {r.heads, r.kv_heads, tokens});
-    const int write = part("kv_write", heads, {r.kv_heads, tokens});
+    const int rope = part("rope", heads, {one.heads(), one.kv_heads(), tokens});
+    const int write = part("kv_write", heads, {one.kv_heads(), tokens});
     const int attend = part(load.prefill ? "attn_prefill" : "attn_decode", attention,
-                            {r.heads, r.kv_heads, load.batch, load.length});
+                            {one.heads(), one.kv_heads(), load.batch, load.length});
     const int out = gemm(1);
     const int gate_up = gemm(2);
-    const int silu = part("silu_mul", {}, {r.ffn, tokens});
+    const int silu = part("silu_mul", {}, {one.ffn(), tokens});
     const int down = gemm(3);
     return {norm, qkv, rope, write, attend, out, norm, gate_up, silu, down};
   }
@@ -118,7 +119,7 @@ std::string name_of(const char* what, const Load& load, const ProfiledModel& mod
 std::vector<Whole> closure_wholes(const std::vector<KernelEntry>& entries,
                                   const ProfiledModel& model) {
   std::vector<Whole> wholes;
-  if (model.spec.is_moe() || model.rank.qk_norm) return wholes;
+  if (model.spec.is_moe() || model.rank.first().spec.mixer.qk_norm) return wholes;
   Builder builder(entries, model);
   const auto add = [&](const char* what, const Load& load, std::optional<Sequence> sequence) {
     if (sequence) wholes.push_back({name_of(what, load, model), std::move(*sequence)});

@@ -32,14 +32,15 @@ bool head_dim_is(const KernelEntry& entry, std::int64_t head_dim) {
 }
 
 void gemm_sites(const KernelEntry&, const ProfiledModel& m, Sites& sites) {
-  for (const GemmSite& site : m.rank.layer_gemms) sites.insert({site.n, site.k});
+  for (const GemmSite& site : m.rank.first().gemms) sites.insert({site.n, site.k});
   sites.insert({m.rank.lm_head.n, m.rank.lm_head.k});
 }
 void head_sites(const KernelEntry& entry, const ProfiledModel& m, Sites& sites) {
-  if (head_dim_is(entry, m.rank.head_dim)) sites.insert({m.rank.heads, m.rank.kv_heads});
+  const RankLayer& layer = m.rank.first();
+  if (head_dim_is(entry, layer.head_dim())) sites.insert({layer.heads(), layer.kv_heads()});
 }
 void kv_head_sites(const KernelEntry& entry, const ProfiledModel& m, Sites& sites) {
-  if (head_dim_is(entry, m.rank.head_dim)) sites.insert({m.rank.kv_heads});
+  if (head_dim_is(entry, m.rank.first().head_dim())) sites.insert({m.rank.first().kv_heads()});
 }
 void hidden_sites(const KernelEntry&, const ProfiledModel& m, Sites& sites) {
   sites.insert({m.rank.hidden});
@@ -49,11 +50,11 @@ void hidden_sites(const KernelEntry&, const ProfiledModel& m, Sites& sites) {
 void norm_sites(const KernelEntry& entry, const ProfiledModel& m, Sites& sites) {
   const auto it = entry.variant.find("residual");
   const bool residual = it != entry.variant.end() && it->second == "yes";
-  if (residual || !m.rank.qk_norm) sites.insert({m.rank.hidden});
-  if (!residual && m.rank.qk_norm) sites.insert({m.rank.head_dim});
+  if (residual || !m.rank.first().spec.mixer.qk_norm) sites.insert({m.rank.hidden});
+  if (!residual && m.rank.first().spec.mixer.qk_norm) sites.insert({m.rank.first().head_dim()});
 }
 void ffn_sites(const KernelEntry&, const ProfiledModel& m, Sites& sites) {
-  if (m.rank.ffn > 0) sites.insert({m.rank.ffn});
+  if (m.rank.first().ffn() > 0) sites.insert({m.rank.first().ffn()});
 }
 void vocab_sites(const KernelEntry&, const ProfiledModel& m, Sites& sites) {
   sites.insert({m.rank.vocab});

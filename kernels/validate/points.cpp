@@ -41,9 +41,10 @@ class Planner {
   }
 
   std::vector<Point> points() {
-    const std::string dim = std::to_string(ops_.head_dim);
+    const RankLayer& layer = ops_.first();
+    const std::string dim = std::to_string(layer.head_dim());
     const Values rows = up_to(rows_, kCoarse);
-    for (const GemmSite& site : ops_.layer_gemms) {
+    for (const GemmSite& site : layer.gemms) {
       for (const std::int64_t m : up_to(rows_, kFine)) add("gemm", {}, {site.n, site.k, m});
     }
     for (const std::int64_t m : up_to(seats_ * (1 + drafts_), kFine)) {
@@ -53,19 +54,20 @@ class Planner {
       for (const std::int64_t kv : up_to(longest_, kLengths)) {
         const bool fits = n * kv <= capacity();
         if (fits || n == 1)
-          add("attn_decode", {{"head_dim", dim}}, {ops_.heads, ops_.kv_heads, n, kv});
+          add("attn_decode", {{"head_dim", dim}}, {layer.heads(), layer.kv_heads(), n, kv});
       }
     }
     for (const std::int64_t n : {std::int64_t{1}, std::int64_t{2}, std::int64_t{4}}) {
       for (const std::int64_t c : up_to(n == 1 ? longest_ : rows_ / n, kPrompts)) {
-        if (c > 0) add("attn_prefill", {{"head_dim", dim}}, {ops_.heads, ops_.kv_heads, n, c});
+        if (c == 0) continue;
+        add("attn_prefill", {{"head_dim", dim}}, {layer.heads(), layer.kv_heads(), n, c});
       }
     }
     for (const std::int64_t m : rows) {
       add("rmsnorm", {{"residual", "yes"}}, {ops_.hidden, m});
-      add("rope", {{"head_dim", dim}}, {ops_.heads, ops_.kv_heads, m});
-      add("silu_mul", {}, {ops_.ffn, m});
-      add("kv_write", {{"head_dim", dim}}, {ops_.kv_heads, m});
+      add("rope", {{"head_dim", dim}}, {layer.heads(), layer.kv_heads(), m});
+      add("silu_mul", {}, {layer.ffn(), m});
+      add("kv_write", {{"head_dim", dim}}, {layer.kv_heads(), m});
       add_if_there("embedding", {}, {ops_.hidden, m});
     }
     for (const std::int64_t n : up_to(seats_ * (1 + drafts_), kBatches)) {

@@ -28,6 +28,18 @@ const Row& row(DType dtype) { return kRows[static_cast<std::size_t>(dtype)]; }
 double bytes_per_element(DType dtype) { return row(dtype).bytes; }
 const char* dtype_name(DType dtype) { return row(dtype).name; }
 
+double stored_weight_bytes(const Precision& precision) {
+  const DType dtype = precision.weights;
+  const double element = bytes_per_element(dtype);
+  const bool small = dtype == DType::kInt8 || dtype == DType::kInt4 || dtype == DType::kFp4;
+  std::int32_t group = precision.group_size;
+  if (group == 0 && small) group = dtype == DType::kFp4 ? 16 : 128;
+  const bool scaled = small || dtype == DType::kFp8;
+  const double scale = group > 0 && scaled ? (dtype == DType::kFp4 ? 1.0 : 2.0) / group : 0;
+  if (!scaled || precision.kept_fraction == 0) return element + scale;
+  return (1 - precision.kept_fraction) * (element + scale) + precision.kept_fraction * 2;
+}
+
 DType parse_dtype(const std::string& text, const std::string& file, const std::string& place) {
   std::vector<std::string> names;
   for (const Row& r : kRows) {

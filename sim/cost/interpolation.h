@@ -91,6 +91,7 @@ class SitePricer {
     return at(key);
   }
   double floor_us() const { return model_.floor_us; }
+  const FittedModel& model() const { return model_; }
   // Values of the last axis at any site that is blended, ascending (where the price bends).
   const std::vector<double>& last_axis() const { return last_axis_; }
 

@@ -73,7 +73,7 @@ class LayersPricer final : public StepPricer {
         layers_.push_back({measured_operator(*table).site({}), row});
       }
     }
-    if (ops.is_moe()) {
+    if (ops.first().is_moe()) {
       experts_ = measured_operator(need(profile, "layer_experts", {{"layer", "moe"}})).site({});
     }
     lm_head_ = measured_operator(need(profile, "per_sequence", {{"layer", "lm_head"}})).site({});
@@ -94,8 +94,8 @@ class LayersPricer final : public StepPricer {
       add_cost(cost, row.op, times * one.us, one.from);
     }
     if (experts_) {
-      const double e = static_cast<double>(ops_.experts);
-      const double k = static_cast<double>(ops_.experts_per_token);
+      const double e = ops_.first().spec.mlp.experts;
+      const double k = ops_.first().spec.mlp.experts_per_tok;
       const Priced one = experts_->at(tokens, e * (1 - std::pow(1 - k / e, tokens)));
       add_cost(cost, OpClass::kLinear, ops_.layers * one.us, one.from);
     }

@@ -99,6 +99,9 @@ LoweredCost::LoweredCost(std::unique_ptr<const StepPricer> pricer, LoweringLimit
     const std::int32_t rows = std::min(kMostRows, limits.ranks * limits.tokens);
     for (std::int32_t t = 0; t <= rows; ++t) experts_.push_back(pricer_->experts(t));
   }
+  for (std::int32_t s = 0; s <= limits.sequences; ++s) {
+    decode_fixed_.push_back(pricer_->decode_fixed(s));
+  }
   rows_ = std::make_unique<Row[]>(static_cast<std::size_t>(limits.sequences) + 1);
 }
 
@@ -167,6 +170,10 @@ StepCost LoweredCost::fixed_part(const StepShape& shape) const {
   add_cost(cost, sampled <= limits_.sequences ? lm_head_[static_cast<std::size_t>(sampled)]
                                               : pricer_->lm_head(sampled));
   if (!experts_.empty()) add_cost(cost, experts(rows, shape.group_tokens));
+  const std::int32_t decoding = shape.decode_sequences;
+  add_cost(cost, decoding <= limits_.sequences
+                     ? decode_fixed_[static_cast<std::size_t>(decoding)]
+                     : pricer_->decode_fixed(decoding));
   return cost;
 }
 
@@ -251,6 +258,7 @@ StepCost price_unlowered(const StepPricer& pricer, const CudaGraphs& graphs,
   StepCost cost = pricer.linear(rows);
   add_cost(cost, pricer.experts(shape.group_tokens > 0 ? shape.group_tokens : rows));
   add_cost(cost, pricer.lm_head(shape.sampled_sequences));
+  add_cost(cost, pricer.decode_fixed(shape.decode_sequences));
   Priced decode{0, Coverage::kMeasured};
   if (shape.decode_sequences > 0) {
     const std::int32_t batch = shape.decode_sequences;

@@ -66,6 +66,7 @@ class LoweredCost final : public CostModel {
   std::vector<StepCost> linear_;   // by tokens after padding
   std::vector<StepCost> lm_head_;  // by sequences
   std::vector<StepCost> experts_;  // by rows of all ranks; empty unless the pricer has them apart
+  std::vector<StepCost> decode_fixed_;  // by decode sequences
   std::unique_ptr<Row[]> rows_;    // by batch
 };
 

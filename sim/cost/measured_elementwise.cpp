@@ -25,10 +25,17 @@ Priced sum(Priced a, Priced b) { return {a.us + b.us, weaker(a.from, b.from)}; }
 }  // namespace
 
 std::optional<MeasuredElementwise> MeasuredElementwise::find(const Profile& profile,
-                                                             const RankOperators& ops) {
+                                                             const RankOperators& ops,
+                                                             const RankLayer& layer) {
+  const MixerSpec& mixer = layer.spec.mixer;
+  const MlpSpec& mlp = layer.spec.mlp;
+  const bool plain = mixer.kind == MixerKind::kAttention && !mixer.output_gate &&
+                     !mixer.shares_kv && mixer.sparse == SparseSpec{} && mlp.gated;
+  if (!plain) return std::nullopt;
   const double hidden = static_cast<double>(ops.hidden);
-  const double heads = static_cast<double>(ops.heads), kv = static_cast<double>(ops.kv_heads);
-  const std::string head_dim = std::to_string(ops.head_dim);
+  const double heads = mixer.heads, kv = mixer.kv_heads;
+  const double columns = mlp.kind == MlpKind::kDense ? mlp.intermediate : mlp.shared_intermediate;
+  const std::string head_dim = std::to_string(mixer.head_dim);
   const DType act = ops.precision.activations;
 
   const auto norm = pricer(table_of(profile, "rmsnorm", "dtype", act, {{"residual", "yes"}}),
@@ -37,19 +44,21 @@ std::optional<MeasuredElementwise> MeasuredElementwise::find(const Profile& prof
                            {heads, kv});
   const auto write =
       pricer(table_of(profile, "kv_write", "kv", ops.precision.kv, {{"head_dim", head_dim}}), {kv});
-  const auto activation = pricer(table_of(profile, "silu_mul", "dtype", act, {}),
-                                 {static_cast<double>(ops.ffn)});
-  if (!norm || !rope || !write || (!ops.is_moe() && !activation)) return std::nullopt;
+  if (!norm || !rope || !write) return std::nullopt;
 
   MeasuredElementwise out;
   out.norm_ = *norm;
+  out.norms_ = layer.spec.norms;
   out.rope_ = *rope;
   out.kv_write_ = *write;
-  if (!ops.is_moe()) out.activation_ = activation;
+  if (columns > 0) {
+    out.activation_ = pricer(table_of(profile, "silu_mul", "dtype", act, {}), {columns});
+    if (!out.activation_) return std::nullopt;
+  }
   out.embedding_ = pricer(table_of(profile, "embedding", "dtype", act, {}), {hidden});
-  if (ops.qk_norm) {
+  if (mixer.qk_norm) {
     out.head_norm_ = pricer(table_of(profile, "rmsnorm", "dtype", act, {{"residual", "no"}}),
-                            {static_cast<double>(ops.head_dim)});
+                            {static_cast<double>(mixer.head_dim)});
     if (!out.head_norm_) return std::nullopt;
     out.head_norm_rows_ = heads + kv;
   }
@@ -60,7 +69,7 @@ std::optional<MeasuredElementwise> MeasuredElementwise::find(const Profile& prof
 
 Priced MeasuredElementwise::layer(double tokens) const {
   const Priced norm = norm_.at(tokens);
-  Priced all = sum({2 * norm.us, norm.from}, sum(rope_.at(tokens), kv_write_.at(tokens)));
+  Priced all = sum({norms_ * norm.us, norm.from}, sum(rope_.at(tokens), kv_write_.at(tokens)));
   if (activation_) all = sum(all, activation_->at(tokens));
   if (head_norm_) all = sum(all, head_norm_->at(tokens * head_norm_rows_));
   return all;

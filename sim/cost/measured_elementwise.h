@@ -13,8 +13,10 @@ namespace headway {
 // sampler. Holds all it needs.
 class MeasuredElementwise {
  public:
-  // Nothing unless the profile has rmsnorm, rope and kv_write tables, and silu_mul for a dense model.
-  static std::optional<MeasuredElementwise> find(const Profile& profile, const RankOperators& ops);
+  // Nothing unless the layer is one of plain attention (with or without an MLP of gated columns), and
+  // the profile has rmsnorm, rope and kv_write tables, and silu_mul for such an MLP.
+  static std::optional<MeasuredElementwise> find(const Profile& profile, const RankOperators& ops,
+                                                 const RankLayer& layer);
 
   Priced layer(double tokens) const;  // of one layer
   Priced step(double tokens) const;   // once a step
@@ -24,6 +26,7 @@ class MeasuredElementwise {
  private:
   SitePricer norm_, rope_, kv_write_;
   std::optional<SitePricer> activation_, embedding_, head_norm_, sampler_;
+  double norms_ = 2;           // of a layer
   double head_norm_rows_ = 0;  // rows of the norm on queries and keys, a token
 };
 

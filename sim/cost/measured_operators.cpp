@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 
 #include "sim/core/errors.h"
 #include "sim/cost/operators.h"
@@ -58,14 +59,13 @@ OperatorTable::DemandOf attention_demand(const ProfileTable& table, bool prefill
 OperatorTable::DemandOf moe_demand(const ProfileTable& table) {
   const DType weights = dtype_of(table, "weights");
   return [weights](const double* key) {
-    RankOperators ops;
-    ops.hidden = static_cast<std::int64_t>(key[0]);
-    ops.expert_ffn = static_cast<std::int64_t>(key[1]);
-    ops.experts_per_token = static_cast<std::int64_t>(key[2]);
-    ops.experts = static_cast<std::int64_t>(key[3]);
-    ops.tensor_parallel = static_cast<std::int32_t>(key[4]);
-    ops.precision.weights = ops.precision.activations = weights;
-    Work work = experts_work(ops, key[6]);
+    ExpertWidths widths;
+    widths.hidden = key[0];
+    widths.ffn = std::floor(key[1] / key[4]);
+    widths.per_token = key[2];
+    widths.experts = widths.held = key[3];
+    widths.precision.weights = widths.precision.activations = weights;
+    Work work = experts_work(widths, key[6]);
     work.flops /= key[5];  // each of the ep ranks holds a share of the experts
     work.bytes /= key[5];
     return Demand{work, 0};

@@ -6,64 +6,6 @@
 #include "sim/core/errors.h"
 
 namespace headway {
-namespace {
-
-std::int64_t split(std::int64_t whole, std::int32_t parts, const std::string& model,
-                   const char* what) {
-  if (whole % parts != 0) {
-    throw InputError({"", "parallel.tensor_parallel_size", std::to_string(parts),
-                      std::string("a divisor of the ") + std::to_string(whole) + " " + what +
-                          " of " + model});
-  }
-  return whole / parts;
-}
-
-}  // namespace
-
-RankOperators rank_operators(const ModelSpec& model, const Precision& precision,
-                             std::int32_t tensor_parallel, std::int32_t pipeline_parallel) {
-  if (tensor_parallel < 1) {
-    throw InputError({"", "parallel.tensor_parallel_size", std::to_string(tensor_parallel),
-                      "a number of GPUs, 1 or more"});
-  }
-  if (pipeline_parallel < 1 || pipeline_parallel > model.num_hidden_layers()) {
-    throw InputError({"", "parallel.pipeline_parallel_size", std::to_string(pipeline_parallel),
-                      "a number of stages from 1 to the " +
-                          std::to_string(model.num_hidden_layers()) + " layers of " + model.name});
-  }
-  const MixerSpec& attention = first_attention(model);
-  const MlpSpec& mlp = model.layers.front().mlp;
-  RankOperators ops;
-  ops.layers = model.num_hidden_layers();
-  ops.hidden = model.hidden_size;
-  ops.heads = split(attention.heads, tensor_parallel, model.name, "attention heads");
-  ops.kv_heads = attention.kv_heads >= tensor_parallel
-                     ? split(attention.kv_heads, tensor_parallel, model.name, "KV heads")
-                     : 1;
-  ops.head_dim = attention.head_dim;
-  ops.qk_norm = attention.qk_norm;
-  ops.tensor_parallel = tensor_parallel;
-  ops.pipeline_parallel = pipeline_parallel;
-  ops.precision = precision;
-  // vLLM pads the vocabulary to a multiple of 64 before it splits it.
-  const std::int64_t padded_vocab = (std::int64_t{model.vocab_size} + 63) / 64 * 64;
-  ops.vocab = (padded_vocab + tensor_parallel - 1) / tensor_parallel;
-  ops.layer_gemms.push_back({"qkv", (ops.heads + 2 * ops.kv_heads) * ops.head_dim, ops.hidden});
-  ops.layer_gemms.push_back({"o", ops.hidden, ops.heads * ops.head_dim});
-  if (model.is_moe()) {
-    ops.experts = mlp.experts;
-    ops.experts_per_token = mlp.experts_per_tok;
-    ops.expert_ffn = mlp.expert_intermediate;
-    split(ops.expert_ffn, tensor_parallel, model.name, "columns of an expert");
-    ops.layer_gemms.push_back({"router", ops.experts, ops.hidden, false});
-  } else {
-    ops.ffn = split(mlp.intermediate, tensor_parallel, model.name, "columns of the MLP");
-    ops.layer_gemms.push_back({"gate_up", 2 * ops.ffn, ops.hidden});
-    ops.layer_gemms.push_back({"down", ops.hidden, ops.ffn});
-  }
-  ops.lm_head = {"lm_head", ops.vocab, ops.hidden, false};
-  return ops;
-}
 
 Precision gemm_precision(const GemmSite& site, const Precision& precision) {
   Precision own = precision;
@@ -72,29 +14,6 @@ Precision gemm_precision(const GemmSite& site, const Precision& precision) {
     if (own.activations != DType::kFp32) own.activations = DType::kBf16;
   }
   return own;
-}
-
-Work gemm_work(const GemmSite& site, double m, const Precision& precision) {
-  const Precision own = gemm_precision(site, precision);
-  const double n = static_cast<double>(site.n), k = static_cast<double>(site.k);
-  return {2 * m * n * k, n * k * bytes_per_element(own.weights) +
-                             m * k * bytes_per_element(own.activations) + m * n * kHiddenBytes};
-}
-
-Work experts_work(const RankOperators& ops, double tokens) {
-  const double e = static_cast<double>(ops.experts);
-  const double topk = static_cast<double>(ops.experts_per_token);
-  const double d = static_cast<double>(ops.hidden), f = static_cast<double>(ops.expert_ffn_local());
-  const double hit = e * (1 - std::pow(1 - topk / e, tokens));
-  const double act = bytes_per_element(ops.precision.activations);
-  return {6 * tokens * topk * d * f,
-          hit * 3 * d * f * bytes_per_element(ops.precision.weights) +
-              tokens * topk * (d * act + 3 * f * kHiddenBytes + d * kHiddenBytes)};
-}
-
-AttentionWidths attention_widths(const RankOperators& ops) {
-  return {static_cast<double>(ops.heads), static_cast<double>(ops.kv_heads),
-          static_cast<double>(ops.head_dim), ops.precision.kv};
 }
 
 Work prefill_attention_work(const AttentionWidths& widths, double batch, double new_tokens,
@@ -114,20 +33,63 @@ Work decode_attention_work(const AttentionWidths& widths, double batch, double k
           2 * kv * kv_tokens * bytes_per_element(widths.kv) + 2 * q * batch * kHiddenBytes};
 }
 
-double layer_elementwise_bytes(const RankOperators& ops, double tokens) {
-  const double d = static_cast<double>(ops.hidden);
-  const double q = static_cast<double>(ops.heads * ops.head_dim);
-  const double kv = static_cast<double>(ops.kv_heads * ops.head_dim);
-  double elements = 2 * 4 * d;                  // two norms, each reads and writes x and residual
-  elements += 2 * (q + kv);                     // RoPE, in place
-  if (ops.qk_norm) elements += 2 * (q + kv);
-  elements += 2 * kv;                           // KV write: reads what it writes
-  if (!ops.is_moe()) elements += 3.0 * static_cast<double>(ops.ffn);  // gate * up; in `moe` rows
-  return tokens * (elements * kHiddenBytes + 2 * kv * bytes_per_element(ops.precision.kv));
+ExpertWidths expert_widths(const RankOperators& ops, const RankLayer& layer) {
+  const MlpSpec& mlp = layer.spec.mlp;
+  ExpertWidths widths;
+  widths.hidden = static_cast<double>(ops.hidden);
+  widths.ffn = mlp.expert_intermediate;
+  widths.experts = mlp.experts;
+  widths.held = layer.experts_held;
+  widths.per_token = mlp.experts_per_tok;
+  widths.matrices = mlp.gated ? 3 : 2;
+  widths.chances = layer.expert_chances;
+  widths.precision = ops.precision;
+  return widths;
 }
 
-double step_elementwise_bytes(const RankOperators& ops, double tokens) {
-  return tokens * (2 + 4) * static_cast<double>(ops.hidden) * kHiddenBytes;
+double experts_hit(const ExpertWidths& widths, double tokens) {
+  if (widths.chances.empty()) {
+    return widths.held * (1 - std::pow(1 - widths.per_token / widths.experts, tokens));
+  }
+  double hit = 0;
+  for (double chance : widths.chances) hit += 1 - std::pow(1 - chance, tokens);
+  return hit;
+}
+
+double expert_rows(const ExpertWidths& widths, double tokens) {
+  if (widths.chances.empty()) {
+    return tokens * widths.per_token * (widths.held / widths.experts);
+  }
+  double sum = 0;
+  for (double chance : widths.chances) sum += chance;
+  return tokens * sum;
+}
+
+Work experts_work(const ExpertWidths& widths, double tokens) {
+  const double rows = expert_rows(widths, tokens);
+  const double d = widths.hidden, f = widths.ffn, m = widths.matrices;
+  const double h = hidden_bytes(widths.precision);
+  return {2 * m * rows * d * f,
+          experts_hit(widths, tokens) * m * d * f * stored_weight_bytes(widths.precision) +
+              rows * (d * bytes_per_element(widths.precision.activations) + m * f * h + d * h)};
+}
+
+// Water filling: shares of the law, but never above 1; what is cut off goes to the others.
+std::vector<double> power_law_chances(std::int32_t experts, std::int32_t per_token, double skew) {
+  SIM_CHECK(experts >= 1 && per_token >= 0 && per_token <= experts);
+  std::vector<double> law, chances(static_cast<std::size_t>(experts), 1.0);
+  for (std::int32_t i = 1; i <= experts; ++i) law.push_back(std::pow(i, -skew));
+  double left = per_token, sum = 0;
+  for (double share : law) sum += share;
+  std::size_t first = 0;  // those before are certain
+  while (first < law.size() && left > 0 && left * law[first] >= sum) {
+    left -= 1;
+    sum -= law[first++];
+  }
+  for (std::size_t i = first; i < law.size(); ++i) {
+    chances[i] = std::max(0.0, left) * law[i] / sum;
+  }
+  return chances;
 }
 
 double hidden_message_bytes(const RankOperators& ops, double tokens) {

@@ -17,12 +17,34 @@ struct Work {
 
 // One matrix product of a layer on one GPU: [m, k] x [k, n].
 struct GemmSite {
-  std::string name;  // qkv, o, gate_up, down, router, lm_head
+  std::string name;  // qkv, o, gate_up, down, router, lm_head, ...
   std::int64_t n = 0;
   std::int64_t k = 0;
   // Router and LM head stay at 16 bits where the other products are quantised, as published
   // checkpoints have it.
   bool quantised = true;
+};
+
+// The layers of a model that are alike, as one GPU holds them.
+struct RankLayer {
+  std::string name;         // "attention (window 4096) + MoE"
+  std::int32_t count = 0;   // of the whole model
+  LayerSpec spec;           // split_layer(): this rank's heads, states and columns
+  std::vector<GemmSite> gemms;  // every row of a step runs through each
+  std::int32_t experts_held = 0;
+  // The chance that a token goes to each of the experts held here, where loads are uneven: of the
+  // fullest rank when experts are spread. Empty = top_k / experts for all.
+  std::vector<double> expert_chances;
+
+  std::int64_t heads() const { return spec.mixer.heads; }
+  std::int64_t kv_heads() const { return spec.mixer.kv_heads; }
+  std::int64_t head_dim() const { return spec.mixer.head_dim; }
+  std::int64_t ffn() const { return spec.mlp.kind == MlpKind::kDense ? spec.mlp.intermediate : 0; }
+  bool is_moe() const { return spec.mlp.kind == MlpKind::kMoe; }
+  // The halves that end in a sum over the ranks.
+  std::int32_t halves() const {
+    return (spec.mixer.kind != MixerKind::kNone ? 1 : 0) + (spec.mlp.kind != MlpKind::kNone ? 1 : 0);
+  }
 };
 
 // The operators that one GPU runs for a step of a model under tensor parallelism: the widths of
@@ -32,51 +54,69 @@ struct GemmSite {
 struct RankOperators {
   std::int32_t layers = 0;           // of the whole model; pipeline stages run one after another
   std::int64_t hidden = 0;           // D
-  std::int64_t heads = 0;            // query heads of this rank
-  std::int64_t kv_heads = 0;         // KV heads of this rank
-  std::int64_t head_dim = 0;
-  std::int64_t ffn = 0;              // F of this rank (dense)
   std::int64_t vocab = 0;            // rows of the LM head on this rank
-  bool qk_norm = false;
-  std::int64_t experts = 0, experts_per_token = 0, expert_ffn = 0;  // expert_ffn: whole, not sliced
   std::int32_t tensor_parallel = 1, pipeline_parallel = 1;
+  std::int32_t data_parallel = 1, expert_parallel = 1;
   Precision precision;
-  std::vector<GemmSite> layer_gemms;  // each once a layer
+  std::vector<RankLayer> kinds;      // by first occurrence; never empty
   GemmSite lm_head;
 
-  bool is_moe() const { return experts > 0; }
-  std::int64_t expert_ffn_local() const { return expert_ffn / tensor_parallel; }
+  // The layer of models whose layers are all alike.
+  const RankLayer& first() const { return kinds.front(); }
+  std::int32_t all_reduces() const;  // of a step
 };
 
+// How many GPUs the parts of a model are spread over. The experts of a mixture live on all
+// tensor x data GPUs: whole ones on `expert` groups of them, each group cutting its own by columns.
+struct RankSplit {
+  std::int32_t tensor = 1, pipeline = 1, data = 1, expert = 1;
+};
 // InputError when the model does not divide over the GPUs.
+RankOperators rank_operators(const ModelSpec& model, const Precision& precision,
+                             const RankSplit& split);
 RankOperators rank_operators(const ModelSpec& model, const Precision& precision,
                              std::int32_t tensor_parallel, std::int32_t pipeline_parallel);
 
-// The residual stream and attention inputs stay 16 bits wide also where products run in fp8.
+// The residual stream and attention inputs stay 16 bits wide also where products run in fp8; 32
+// where activations are fp32.
 inline constexpr double kHiddenBytes = 2;
+inline double hidden_bytes(const Precision& precision) {
+  return precision.activations == DType::kFp32 ? 4 : kHiddenBytes;
+}
 
 // What the operands of this product are stored as in a model of that precision.
 Precision gemm_precision(const GemmSite& site, const Precision& precision);
-Work gemm_work(const GemmSite& site, double m, const Precision& precision);
-// The three products of the chosen experts for `tokens` tokens. Weights count once per expert that
-// is hit: E (1 - (1 - topk/E)^tokens) of them when routing is uniform.
-Work experts_work(const RankOperators& ops, double tokens);
-// Attention of one layer on one rank.
+
+// Plain attention of one layer on one rank, as measured tables are keyed.
 struct AttentionWidths {
   double heads = 0, kv_heads = 0, head_dim = 0;
   DType kv = DType::kBf16;
 };
-AttentionWidths attention_widths(const RankOperators& ops);
 // `batch` causal prompts of `new_tokens` each, every one over `context_tokens` cached tokens.
 Work prefill_attention_work(const AttentionWidths& widths, double batch, double new_tokens,
                             double context_tokens);
 // One query per sequence over `kv_tokens` cached tokens in all (the new ones included).
 Work decode_attention_work(const AttentionWidths& widths, double batch, double kv_tokens);
-// Norms with residual adds, RoPE, KV write, activation: bytes of ONE layer for `tokens` rows.
-double layer_elementwise_bytes(const RankOperators& ops, double tokens);
-// Embedding look-up and final norm: bytes of a step, once.
-double step_elementwise_bytes(const RankOperators& ops, double tokens);
-// Message of one all-reduce (there are two a layer), and of one pipeline send.
+
+// The products of the chosen experts of one layer. Weights count once per expert that is hit.
+struct ExpertWidths {
+  double hidden = 0, ffn = 0;           // F of this rank
+  double experts = 0, held = 0, per_token = 0;
+  double matrices = 3;                  // gate, up, down; 2 without a gate
+  std::vector<double> chances;          // RankLayer::expert_chances
+  Precision precision;
+};
+ExpertWidths expert_widths(const RankOperators& ops, const RankLayer& layer);
+// Experts held here that at least one of `tokens` tokens goes to. Uniform: E (1 - (1 - k/E)^tokens).
+double experts_hit(const ExpertWidths& widths, double tokens);
+// Pairs of a token and an expert held here.
+double expert_rows(const ExpertWidths& widths, double tokens);
+Work experts_work(const ExpertWidths& widths, double tokens);
+// The chance of each expert, most popular first, when loads follow rank^-skew and a token goes to
+// `per_token` different ones: they sum to per_token, none is above 1.
+std::vector<double> power_law_chances(std::int32_t experts, std::int32_t per_token, double skew);
+
+// Message of one all-reduce, and of one pipeline send.
 double hidden_message_bytes(const RankOperators& ops, double tokens);
 
 // All weight bytes of the model over all ranks, embedding and LM head counted as two matrices,

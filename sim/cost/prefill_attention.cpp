@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/cost/operator_work.h"
+
 namespace headway {
 namespace {
 
@@ -11,8 +13,9 @@ constexpr std::int32_t kStride = 16;
 
 }  // namespace
 
-PrefillAttention::PrefillAttention(SitePricer prefill, SitePricer decode, std::int32_t lengths)
-    : prefill_(std::move(prefill)), decode_(std::move(decode)) {
+PrefillAttention::PrefillAttention(SitePricer prefill, SitePricer decode, std::int32_t lengths,
+                                   std::int32_t window)
+    : prefill_(std::move(prefill)), decode_(std::move(decode)), window_(window) {
   floor_us_ = prefill_.at(1, 1).us;
   decode_floor_us_ = decode_.at(1, 1).us;
   const std::int32_t dense = std::min(lengths, kDense);
@@ -68,14 +71,20 @@ Priced PrefillAttention::price(const std::vector<PrefillChunk>& chunks,
                                const Lookup& lookup) const {
   Priced sum{0, Coverage::kMeasured};
   for (const PrefillChunk& chunk : chunks) {
-    const Entry whole = lookup(double{1} * chunk.context_tokens + chunk.new_tokens);
+    const double context = chunk.context_tokens, fresh = chunk.new_tokens;
+    const Entry whole = lookup(context + fresh);
     sum.from = weaker(sum.from, whole.from);
+    const bool cut = window_ > 0 && context + fresh > window_;
+    const double share =
+        cut ? causal_pairs(fresh, context, window_) / causal_pairs(fresh, context, 0) : 1;
     if (chunk.context_tokens == 0) {
-      sum.us += whole.prompt_us - floor_us_;
+      sum.us += share * (whole.prompt_us - floor_us_);
       continue;
     }
-    const Entry before = lookup(chunk.context_tokens);
-    sum.us += std::max(whole.prompt_us - before.prompt_us, whole.one_query_us);
+    const Entry before = lookup(context);
+    const double read_us =
+        cut ? lookup(std::min(context, window_) + fresh).one_query_us : whole.one_query_us;
+    sum.us += std::max(share * (whole.prompt_us - before.prompt_us), read_us);
     sum.from = weaker(sum.from, before.from);
   }
   if (chunks.size() > 1) {

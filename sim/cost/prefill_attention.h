@@ -18,10 +18,15 @@ namespace headway {
 // also fill the GPU better together: the sum over the floor is scaled by what the measured rows of
 // equal prompts say, batch and length being those with the same sum and sum of squares. On those
 // rows the price is exact.
+//
+// With a window, what a chunk takes over the floor counts by its share of the pairs of a query and a
+// key, and the history that is read ends where the window does.
 class PrefillAttention {
  public:
   // `lengths`: tabulated up to here, every length to 16384 and every 16th beyond.
-  PrefillAttention(SitePricer prefill, SitePricer decode, std::int32_t lengths);
+  // `window`: of a layer whose tables are those of full attention; 0 = none.
+  PrefillAttention(SitePricer prefill, SitePricer decode, std::int32_t lengths,
+                   std::int32_t window = 0);
 
   Priced call(const std::vector<PrefillChunk>& chunks) const;
   // The same without the table.
@@ -41,6 +46,7 @@ class PrefillAttention {
   Priced together(const std::vector<PrefillChunk>& chunks, const Lookup& lookup) const;
 
   SitePricer prefill_, decode_;
+  double window_;
   double floor_us_;
   double decode_floor_us_;
   std::vector<Entry> dense_, sparse_;

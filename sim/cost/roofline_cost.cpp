@@ -16,27 +16,27 @@ class RooflinePricer final : public StepPricer {
   RooflinePricer(const RankOperators& ops, const GpuSpec& gpu, RooflineEfficiency efficiency)
       : ops_(ops),
         gpu_(gpu),
-        compute_(efficiency.compute),
-        heads_(attention_widths(ops)),
-        peak_(gpu.flops(ops.precision.weights, ops.precision.activations) * efficiency.compute),
-        attention_peak_(gpu.flops(DType::kBf16, DType::kBf16) * efficiency.compute),
+        efficiency_(efficiency),
         bandwidth_(gpu.memory_bandwidth * efficiency.memory) {
-    SIM_CHECK(peak_ > 0 && attention_peak_ > 0 && bandwidth_ > 0, gpu.name);
+    SIM_CHECK(gpu.flops(ops.precision.weights, ops.precision.activations) > 0 && bandwidth_ > 0 &&
+                  gpu.flops(DType::kBf16, DType::kBf16) > 0,
+              gpu.name);
   }
 
   StepCost linear(std::int32_t tokens) const override {
     StepCost cost;
     if (tokens <= 0) return cost;
-    double gemms = 0;
-    for (const GemmSite& site : ops_.layer_gemms) {
-      gemms += gemm_us(site, tokens);
+    double products = 0, bytes = 0;
+    for (const RankLayer& layer : ops_.kinds) {
+      double one = 0;
+      for (const GemmSite& site : layer.gemms) one += gemm_us(site, tokens);
+      if (layer.is_moe()) one += us(experts_operator(ops_, layer, tokens));
+      products += one * layer.count;
+      bytes += elementwise_bytes(ops_, layer, tokens) * layer.count;
     }
-    if (ops_.is_moe()) gemms += roofline_us(experts_work(ops_, tokens), peak_, bandwidth_);
-    const double layer_bytes = layer_elementwise_bytes(ops_, tokens);
-    const double step_bytes = step_elementwise_bytes(ops_, tokens);
-    add_cost(cost, OpClass::kLinear, gemms * ops_.layers, kFrom);
-    add_cost(cost, OpClass::kElementwise,
-             (layer_bytes * ops_.layers + step_bytes) / bandwidth_ * kUsPerSecond, kFrom);
+    bytes += ends_operator(ops_, tokens).bytes();
+    add_cost(cost, OpClass::kLinear, products, kFrom);
+    add_cost(cost, OpClass::kElementwise, bytes / bandwidth_ * kUsPerSecond, kFrom);
     add_cost(cost, OpClass::kCommunication,
              link_all_reduce_us(ops_, gpu_, tokens) + pipeline_sends_us(ops_, gpu_, tokens), kFrom);
     return cost;
@@ -50,53 +50,52 @@ class RooflinePricer final : public StepPricer {
   }
 
   Priced decode_attention(std::int32_t batch, double kv_tokens) const override {
-    if (batch <= 0) return {0, kFrom};
-    const Work work = decode_attention_work(heads_, batch, kv_tokens);
-    return {ops_.layers * roofline_us(work, attention_peak_, bandwidth_), kFrom};
+    double sum = 0;
+    for (const RankLayer& layer : ops_.kinds) {
+      sum += layer.count * parts_us(decode_operators(ops_, layer, batch, kv_tokens));
+    }
+    return {sum, kFrom};
   }
 
-  // Bends where the compute line crosses the memory line; both are straight in the KV length.
   std::vector<double> decode_knots(std::int32_t) const override {
-    std::vector<double> knots{1};
-    const Work fixed = decode_attention_work(heads_, 1, 0);
-    const Work one = decode_attention_work(heads_, 1, 1);
-    const double memory_slope = (one.bytes - fixed.bytes) / bandwidth_;
-    const double compute_slope = one.flops / attention_peak_;
-    if (compute_slope > memory_slope) {
-      const double cross = fixed.bytes / bandwidth_ / (compute_slope - memory_slope);
-      if (cross > 1) knots.push_back(cross);
+    std::vector<double> knots;
+    for (const RankLayer& layer : ops_.kinds) {
+      const auto bends = roofline_bends(ops_, layer, gpu_, efficiency_);
+      knots.insert(knots.end(), bends.begin(), bends.end());
     }
+    std::sort(knots.begin(), knots.end());
+    knots.erase(std::unique(knots.begin(), knots.end()), knots.end());
     return knots;
   }
 
   double decode_skew(std::int32_t) const override { return 0; }
 
   void add_prefill(const StepShape& shape, Priced decode, StepCost& cost) const override {
-    Work work;  // the chunks are one call
-    for (const PrefillChunk& chunk : shape.prefill) {
-      const Work one = prefill_attention_work(heads_, 1, chunk.new_tokens, chunk.context_tokens);
-      work.flops += one.flops;
-      work.bytes += one.bytes;
+    double sum = 0;
+    for (const RankLayer& layer : ops_.kinds) {
+      sum += layer.count * parts_us(prefill_operators(ops_, layer, shape.prefill));
     }
-    add_cost(cost, OpClass::kPrefillAttention,
-             ops_.layers * roofline_us(work, attention_peak_, bandwidth_), kFrom);
+    add_cost(cost, OpClass::kPrefillAttention, sum, kFrom);
     add_cost(cost, OpClass::kDecodeAttention, decode.us, decode.from);
   }
 
   std::string describe() const override { return "roofline of " + gpu_.name; }
 
  private:
+  double us(const Operator& op) const { return operator_us(op, gpu_, efficiency_); }
   double gemm_us(const GemmSite& site, double rows) const {
-    const Precision own = gemm_precision(site, ops_.precision);
-    return roofline_us(gemm_work(site, rows, ops_.precision),
-                       gpu_.flops(own.weights, own.activations) * compute_, bandwidth_);
+    return us(gemm_operator(site, rows, ops_.precision));
+  }
+  double parts_us(const OperatorParts& parts) const {
+    double sum = 0;
+    for (const Operator& part : parts) sum += us(part);
+    return sum;
   }
 
   RankOperators ops_;
   GpuSpec gpu_;
-  double compute_;
-  AttentionWidths heads_;
-  double peak_, attention_peak_, bandwidth_;
+  RooflineEfficiency efficiency_;
+  double bandwidth_;
 };
 
 class LectureRoofline final : public CostModel {
@@ -106,21 +105,26 @@ class LectureRoofline final : public CostModel {
         ranks_(options.tensor_parallel_size * options.pipeline_parallel_size),
         weight_bytes_(lecture_weight_bytes(options.model, options.precision)),
         weights_(weight_bytes_ / bytes_per_element(options.precision.weights)),
-        kv_bytes_(kv_bytes_per_token(options.model, options.precision.kv)),
-        pair_flops_(4.0 * options.model.num_hidden_layers() *
-                    first_attention(options.model).heads * first_attention(options.model).head_dim),
         peak_(options.gpu.flops(options.precision.weights, options.precision.activations)),
-        bandwidth_(options.gpu.memory_bandwidth) {}
+        bandwidth_(options.gpu.memory_bandwidth) {
+    for (const LayerKind& kind : layer_kinds(options.model)) {
+      const LayerCache cache = layer_cache(kind.layer, options.precision.kv);
+      state_bytes_ += kind.count * cache.state_bytes;
+      if (!kind.layer.mixer.is_attention()) continue;
+      const MixerSpec& m = kind.layer.mixer;
+      attention_.push_back({cache.window, kind.count * cache.bytes_per_token,
+                            2.0 * kind.count * m.heads * (m.head_dim + m.v_head_dim)});
+    }
+  }
 
   StepCost price(const StepShape& shape) const override {
-    double kv_tokens = static_cast<double>(shape.decode_kv_tokens), pairs = kv_tokens;
+    Work work{2 * weights_ * shape.tokens, weight_bytes_};
+    add(shape.decode_sequences, static_cast<double>(shape.decode_kv_tokens), shape.decode_sequences,
+        static_cast<double>(shape.decode_kv_tokens), work);
     for (const PrefillChunk& chunk : shape.prefill) {
       const double c = chunk.new_tokens, h = chunk.context_tokens;
-      kv_tokens += h + c;
-      pairs += c * (h + c / 2);
+      add(1, h + c, c, c * (h + c / 2), work);
     }
-    const Work work{2 * weights_ * shape.tokens + pair_flops_ * pairs,
-                    weight_bytes_ + kv_bytes_ * kv_tokens};
     StepCost cost;
     if (shape.tokens > 0) {
       add_cost(cost, OpClass::kLinear, roofline_us(work, peak_ * ranks_, bandwidth_ * ranks_),
@@ -134,8 +138,26 @@ class LectureRoofline final : public CostModel {
   }
 
  private:
+  struct Layers {
+    std::int32_t window;
+    double bytes_per_token, flops_per_pair;
+  };
+
+  // KV of a window at most, pairs of a query and a window at most; states are read and written.
+  void add(double sequences, double kv_tokens, double queries, double pairs, Work& work) const {
+    for (const Layers& layers : attention_) {
+      const bool all = layers.window == 0;
+      work.bytes += layers.bytes_per_token *
+                    (all ? kv_tokens : std::min(kv_tokens, sequences * layers.window));
+      work.flops += layers.flops_per_pair * (all ? pairs : std::min(pairs, queries * layers.window));
+    }
+    work.bytes += 2 * state_bytes_ * sequences;
+  }
+
   std::string name_;
-  double ranks_, weight_bytes_, weights_, kv_bytes_, pair_flops_, peak_, bandwidth_;
+  double ranks_, weight_bytes_, weights_, peak_, bandwidth_;
+  double state_bytes_ = 0;
+  std::vector<Layers> attention_;
 };
 
 }  // namespace
@@ -148,7 +170,8 @@ double link_all_reduce_us(const RankOperators& ops, const GpuSpec& gpu, double t
   const double p = ops.tensor_parallel;
   if (p <= 1 || gpu.link_bandwidth <= 0) return 0;
   const double bytes = 2 * (p - 1) / p * hidden_message_bytes(ops, tokens);
-  return 2.0 * ops.layers * (bytes / gpu.link_bandwidth * kUsPerSecond + gpu.link_latency_us);
+  const double each = bytes / gpu.link_bandwidth * kUsPerSecond + gpu.link_latency_us;
+  return ops.all_reduces() * each;
 }
 
 double pipeline_sends_us(const RankOperators& ops, const GpuSpec& gpu, double tokens) {
@@ -156,6 +179,31 @@ double pipeline_sends_us(const RankOperators& ops, const GpuSpec& gpu, double to
   const double bytes = hidden_message_bytes(ops, tokens);
   return (ops.pipeline_parallel - 1) *
          (bytes / gpu.link_bandwidth * kUsPerSecond + gpu.link_latency_us);
+}
+
+// Each operator is straight between bends of its own; compute and memory cross where both lines say.
+std::vector<double> roofline_bends(const RankOperators& ops, const RankLayer& layer,
+                                   const GpuSpec& gpu, const RooflineEfficiency& efficiency) {
+  std::vector<double> knots{1}, ends = decode_bends(layer);
+  knots.insert(knots.end(), ends.begin(), ends.end());
+  constexpr double kFarAway = 1e9;  // tokens
+  ends.insert(ends.begin(), 0);
+  ends.push_back(kFarAway);
+  for (std::size_t i = 1; i < ends.size(); ++i) {
+    const double low = ends[i - 1], high = ends[i];
+    const OperatorParts from = decode_operators(ops, layer, 1, low);
+    const OperatorParts to = decode_operators(ops, layer, 1, high);
+    for (std::size_t part = 0; part < from.size(); ++part) {
+      const RooflineTimes a = operator_times(from[part], gpu, efficiency);
+      const RooflineTimes b = operator_times(to[part], gpu, efficiency);
+      const double first = a.memory_us - a.compute_us, last = b.memory_us - b.compute_us;
+      if (first * last >= 0) continue;
+      const double cross = low + (high - low) * first / (first - last);
+      if (cross > 1) knots.push_back(cross);
+    }
+  }
+  std::sort(knots.begin(), knots.end());
+  return knots;
 }
 
 std::unique_ptr<StepPricer> make_roofline_pricer(const RankOperators& ops, const GpuSpec& gpu,

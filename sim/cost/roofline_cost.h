@@ -1,18 +1,14 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "sim/cost/make_cost_model.h"
+#include "sim/cost/operator_work.h"
 #include "sim/cost/operators.h"
 #include "sim/cost/step_pricer.h"
 
 namespace headway {
-
-// Shares of the data-sheet figures that operators reach. 1 = the roofline proper.
-struct RooflineEfficiency {
-  double compute = 1;
-  double memory = 1;
-};
 
 // max(flops / peak, bytes / bandwidth) of one call, in microseconds.
 double roofline_us(const Work& work, double peak_flops, double bandwidth);
@@ -25,7 +21,12 @@ std::unique_ptr<StepPricer> make_roofline_pricer(const RankOperators& ops, const
 // RooflineDetail::kLecture: the step as one operator.
 std::unique_ptr<CostModel> make_lecture_roofline(const CostOptions& options);
 
-// All-reduces of a step (two a layer) and sends between pipeline stages over the GPU's link, where
+// KV lengths at which decode attention of such a layer bends at its roofline: where a window or a top
+// k ends, and where compute and memory time cross. Ascending, from 1.
+std::vector<double> roofline_bends(const RankOperators& ops, const RankLayer& layer,
+                                   const GpuSpec& gpu, const RooflineEfficiency& efficiency = {});
+
+// All-reduces of a step (one after each half of a layer) and sends between pipeline stages over the GPU's link, where
 // nothing was measured.
 double link_all_reduce_us(const RankOperators& ops, const GpuSpec& gpu, double tokens);
 double pipeline_sends_us(const RankOperators& ops, const GpuSpec& gpu, double tokens);

@@ -48,6 +48,8 @@ class StepPricer {
   virtual StepCost lm_head(std::int32_t sequences) const = 0;
   // Attention of a pure decode batch of equal KV lengths that sum to kv_tokens.
   virtual Priced decode_attention(std::int32_t batch, double kv_tokens) const = 0;
+  // What decoding sequences take whatever their lengths: recurrent states. Class kDecodeAttention.
+  virtual StepCost decode_fixed(std::int32_t batch) const;
   // KV lengths (of each sequence) at which decode_attention() bends, ascending, from 1.
   virtual std::vector<double> decode_knots(std::int32_t batch) const = 0;
   // Unequal lengths: the share of the way from the time at the mean length to the time as if all
@@ -64,5 +66,7 @@ class StepPricer {
 
   virtual std::string describe() const = 0;
 };
+
+inline StepCost StepPricer::decode_fixed(std::int32_t) const { return {}; }
 
 }  // namespace headway

@@ -28,4 +28,13 @@ double GpuSpec::flops(DType weights, DType activations) const {
   return flops_bf16;
 }
 
+DType GpuSpec::computes_in(DType weights, DType activations) const {
+  const Rate rate = rate_of(weights, activations);
+  if (rate == Rate::kFp32) return DType::kFp32;
+  if (rate == Rate::kInt8 && ops_int8 > 0) return DType::kInt8;
+  if (rate == Rate::kFp4 && flops_fp4 > 0) return DType::kFp4;
+  if ((rate == Rate::kFp4 || rate == Rate::kFp8) && flops_fp8 > 0) return DType::kFp8;
+  return DType::kBf16;
+}
+
 }  // namespace headway

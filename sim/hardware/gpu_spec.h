@@ -32,6 +32,8 @@ struct GpuSpec {
   // at the wider one's rate; a format without tensor cores here, and 4-bit integers beside 16-bit
   // activations, are widened first.
   double flops(DType weights, DType activations) const;
+  // The format that those products run in.
+  DType computes_in(DType weights, DType activations) const;
 };
 
 }  // namespace headway

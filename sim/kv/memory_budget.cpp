@@ -6,6 +6,7 @@
 #include <string>
 
 #include "sim/core/errors.h"
+#include "sim/kv/model_shard.h"
 
 namespace headway {
 namespace {
@@ -15,15 +16,8 @@ namespace {
 // leave there; 320 MiB is the round figure nearest to it.
 constexpr std::int64_t kOverheadBytes = std::int64_t{320} << 20;
 
-// vLLM's sampler, warmed up with top-k and top-p on: logits as the LM head gives them (half a
-// copy), in fp32, sorted, their 8-byte indices (two), softmax, cumulative sum.
-constexpr double kLogitCopies = 6.5;  // of fp32
-
 // Start-up logs of vLLM report 0.11 GiB for 30 graphs and 0.73 GiB for 86: 4 to 9 MiB each.
 constexpr std::int64_t kBytesPerGraph = std::int64_t{8} << 20;
-
-constexpr std::int64_t kActivationBytes = 2;  // bf16 between operators, whatever they compute in
-constexpr std::int64_t kVocabularyPadding = 64;
 
 std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
@@ -32,107 +26,6 @@ std::string gigabytes(double bytes) {
   std::snprintf(text, sizeof text, "%.2f GB", bytes / 1e9);
   return text;
 }
-
-// One GPU's share of the model: a tensor-parallel rank of one pipeline stage.
-class Shard {
- public:
-  Shard(const ModelSpec& model, const MemoryOptions& options, std::int32_t stage)
-      : model_(model),
-        attention_(first_attention(model)),
-        mlp_(model.layers.front().mlp),
-        options_(options),
-        stage_(stage),
-        tp_(options.tensor_parallel_size) {}
-
-  // The remainder goes to the stages before the last, from the back, as in vLLM.
-  std::int64_t layers() const {
-    const std::int32_t stages = options_.pipeline_parallel_size;
-    const std::int32_t rest = model_.num_hidden_layers() % stages;
-    const std::int32_t from_last = stages - 1 - stage_;
-    const bool one_more = from_last >= 1 && from_last <= rest;
-    return model_.num_hidden_layers() / stages + (one_more ? 1 : 0);
-  }
-
-  std::int64_t weight_bytes() const {
-    const std::int64_t D = model_.hidden_size, H = attention_.head_dim;
-    const std::int64_t q = attention_.heads / tp_ * H, kv = kv_heads() * H;
-    const std::int64_t projections = 2 * D * q + 2 * D * kv + mlp_weights();
-    std::int64_t others = 2 * D + (attention_.qk_norm ? 2 * H : 0);
-    if (attention_.qkv_bias) others += q + 2 * kv;
-    if (model_.is_moe()) others += D * mlp_.experts;
-    std::int64_t ends = 0;
-    const std::int64_t table = padded_vocabulary() / tp_ * D;
-    const bool first = stage_ == 0, last = stage_ == options_.pipeline_parallel_size - 1;
-    if (first) ends += table;
-    if (last) ends += D + (first && model_.tie_word_embeddings ? 0 : table);
-    const double plain = unquantised_bytes(options_.precision.weights);
-    const double bytes = static_cast<double>(layers() * projections) *
-                             bytes_per_element(options_.precision.weights) +
-                         static_cast<double>(layers() * others + ends) * plain;
-    return static_cast<std::int64_t>(std::ceil(bytes)) + rotary_bytes();
-  }
-
-  // Peak of the profile run: the widest operator of a layer beside the residual stream and its
-  // normalised copy, or sampling for a full batch beside the hidden states, whichever is more.
-  std::int64_t activation_bytes() const {
-    const std::int64_t tokens = options_.max_num_batched_tokens, D = model_.hidden_size;
-    const std::int64_t q = attention_.heads / tp_ * attention_.head_dim;
-    const std::int64_t attention = 2 * q + 2 * kv_heads() * attention_.head_dim;
-    const std::int64_t forward =
-        tokens * (2 * D + std::max(attention, mlp_activations())) * kActivationBytes;
-    if (stage_ != options_.pipeline_parallel_size - 1) return forward;
-    const std::int64_t rows = std::min<std::int64_t>(options_.max_num_seqs, tokens);
-    const auto sampling = static_cast<std::int64_t>(
-        kLogitCopies * 4 * static_cast<double>(rows * padded_vocabulary()));
-    return std::max(forward, tokens * D * kActivationBytes + sampling);
-  }
-
-  std::int64_t block_bytes() const {
-    const double bytes = 2.0 * static_cast<double>(options_.block_size * kv_heads()) *
-                         attention_.head_dim * bytes_per_element(options_.precision.kv);
-    return static_cast<std::int64_t>(std::ceil(bytes * static_cast<double>(layers())));
-  }
-
- private:
-  // Fewer heads than ranks: every head is kept by several.
-  std::int64_t kv_heads() const { return divide_up(attention_.kv_heads, tp_); }
-  std::int64_t padded_vocabulary() const {
-    const std::int64_t unit = kVocabularyPadding * tp_;
-    return tp_ == 1 ? model_.vocab_size : divide_up(model_.vocab_size, unit) * unit;
-  }
-  bool experts_spread() const { return options_.expert_parallel_size > 1; }
-  std::int64_t expert_width() const {
-    return experts_spread() ? mlp_.expert_intermediate
-                            : divide_up(mlp_.expert_intermediate, tp_);
-  }
-
-  std::int64_t mlp_weights() const {
-    const std::int64_t D = model_.hidden_size;
-    if (!model_.is_moe()) return 3 * D * divide_up(mlp_.intermediate, tp_);
-    const std::int64_t experts = divide_up(mlp_.experts, options_.expert_parallel_size);
-    return experts * 3 * D * expert_width();
-  }
-
-  // Elements a token: gate and up side by side, and their product. Experts work on a copy of the
-  // token each; the first and the last product share a buffer.
-  std::int64_t mlp_activations() const {
-    if (!model_.is_moe()) return 3 * divide_up(mlp_.intermediate, tp_);
-    const std::int64_t D = model_.hidden_size;
-    return mlp_.experts_per_tok * (std::max(2 * expert_width(), D) + expert_width());
-  }
-
-  // cos and sin of every position, once a model.
-  std::int64_t rotary_bytes() const {
-    return std::int64_t{model_.max_position_embeddings} * attention_.head_dim * kActivationBytes;
-  }
-
-  const ModelSpec& model_;
-  const MixerSpec& attention_;
-  const MlpSpec& mlp_;
-  const MemoryOptions& options_;
-  std::int32_t stage_;
-  std::int64_t tp_;
-};
 
 [[noreturn]] void refuse_size(const std::string& file, const char* key, std::int32_t size,
                               const std::string& expected) {
@@ -163,10 +56,20 @@ void check_parallel(const ModelSpec& model, const MemoryOptions& o, const std::s
   }
 }
 
+std::int64_t block_bytes(const ModelSpec& model, const MemoryOptions& options,
+                         const ModelShard& shard) {
+  const MixerSpec& attention = first_attention(model);
+  // Fewer heads than ranks: every head is kept by several.
+  const std::int64_t heads = divide_up(attention.kv_heads, options.tensor_parallel_size);
+  const double bytes = 2.0 * static_cast<double>(options.block_size * heads) * attention.head_dim *
+                       bytes_per_element(options.precision.kv);
+  return static_cast<std::int64_t>(std::ceil(bytes * shard.layers()));
+}
+
 // All but the cache of one stage.
 MemoryBudget fixed_parts(const ModelSpec& model, const GpuSpec& gpu, const MemoryOptions& options,
                          std::int32_t stage) {
-  const Shard shard(model, options, stage);
+  const ModelShard shard(model, options, stage);
   MemoryBudget b;
   b.total_bytes = gpu.memory_bytes;
   b.usable_bytes = static_cast<std::int64_t>(
@@ -174,7 +77,8 @@ MemoryBudget fixed_parts(const ModelSpec& model, const GpuSpec& gpu, const Memor
   b.weight_bytes = shard.weight_bytes() + options.draft_weight_bytes;
   b.activation_bytes = shard.activation_bytes();
   b.overhead_bytes = kOverheadBytes;
-  b.block_bytes = shard.block_bytes() + options.draft_kv_bytes_per_token * options.block_size;
+  b.block_bytes = block_bytes(model, options, shard) +
+                  options.draft_kv_bytes_per_token * options.block_size;
   b.block_size = options.block_size;
   return b;
 }

@@ -138,8 +138,14 @@ bool ModelSpec::is_moe() const {
 }
 
 std::vector<LayerKind> layer_kinds(const ModelSpec& model) {
+  return layer_kinds(model, 0, model.num_hidden_layers());
+}
+
+std::vector<LayerKind> layer_kinds(const ModelSpec& model, std::int32_t first, std::int32_t count) {
+  SIM_CHECK(first >= 0 && count >= 0 && first + count <= model.num_hidden_layers());
   std::vector<LayerKind> kinds;
-  for (const LayerSpec& layer : model.layers) {
+  for (std::int32_t i = first; i < first + count; ++i) {
+    const LayerSpec& layer = model.layers[static_cast<std::size_t>(i)];
     const auto same = std::find_if(kinds.begin(), kinds.end(),
                                    [&](const LayerKind& kind) { return kind.layer == layer; });
     if (same == kinds.end()) {
@@ -274,7 +280,7 @@ double kv_bytes(const ModelSpec& model, DType kv, double tokens) {
 double weight_bytes(const ModelSpec& model, const Precision& precision) {
   const ParameterBreakdown p = parameter_breakdown(model);
   const auto quantised = static_cast<double>(p.attention + p.state + p.mlp + p.experts);
-  return quantised * bytes_per_element(precision.weights) +
+  return quantised * stored_weight_bytes(precision) +
          (static_cast<double>(p.total()) - quantised) * unquantised_bytes(precision.weights);
 }
 

@@ -49,6 +49,8 @@ struct LayerKind {
 };
 // By first occurrence.
 std::vector<LayerKind> layer_kinds(const ModelSpec& model);
+// Of the layers [first, first + count).
+std::vector<LayerKind> layer_kinds(const ModelSpec& model, std::int32_t first, std::int32_t count);
 
 // The first layer with attention (of either kind), which describes those models whose layers are
 // all alike. REQUIRES: there is one.

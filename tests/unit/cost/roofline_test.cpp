@@ -122,13 +122,14 @@ TEST_CASE("experts: weights count once per expert that is hit", "[unit][cost]") 
   mlp.experts_per_tok = 2;
   mlp.expert_intermediate = 32;
   const RankOperators ops = rank_operators(model, {}, 1, 1);
+  const ExpertWidths widths = expert_widths(ops, ops.first());
   // One token hits exactly 2 experts of 3 x 64 x 32 weights; FLOPs 2 a weight and token.
-  CHECK(experts_work(ops, 1).flops == Approx(2 * 2 * 3 * 64 * 32));
-  CHECK(experts_work(ops, 1).bytes ==
+  CHECK(experts_work(widths, 1).flops == Approx(2 * 2 * 3 * 64 * 32));
+  CHECK(experts_work(widths, 1).bytes ==
         Approx(2 * 3 * 64 * 32 * 2 + 2 * (64 * 2 + 3 * 32 * 2 + 64 * 2)));
   // Very many tokens hit all 8.
   const double tokens = 1000;
-  CHECK(experts_work(ops, tokens).bytes - tokens * 2 * (64 * 2 + 3 * 32 * 2 + 64 * 2) ==
+  CHECK(experts_work(widths, tokens).bytes - tokens * 2 * (64 * 2 + 3 * 32 * 2 + 64 * 2) ==
         Approx(8 * 3 * 64 * 32 * 2));
 }
 

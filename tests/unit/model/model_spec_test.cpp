@@ -85,7 +85,7 @@ TEST_CASE("quantised weights keep embeddings and LM head at two bytes", "[unit]"
   const double layers = 8030261248.0 - ends_and_norms / 2;
   CHECK(weight_bytes(model, {DType::kFp8, DType::kFp8, DType::kBf16}) == layers + ends_and_norms);
   CHECK(weight_bytes(model, {DType::kInt4, DType::kBf16, DType::kBf16}) ==
-        layers / 2 + ends_and_norms);
+        layers * (0.5 + 2.0 / 128) + ends_and_norms);  // a 16-bit scale for every 128
   CHECK(weight_bytes(model, {DType::kFp32, DType::kFp32, DType::kBf16}) == 4.0 * 8030261248);
 }
 

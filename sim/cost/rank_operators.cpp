@@ -1,0 +1,202 @@
+#include <algorithm>
+#include <string>
+
+#include "sim/core/errors.h"
+#include "sim/cost/operators.h"
+#include "sim/model/layer_split.h"
+
+namespace headway {
+namespace {
+
+void check_divides(std::int64_t whole, std::int32_t parts, const std::string& model,
+                   const char* what) {
+  if (whole % parts == 0) return;
+  throw InputError({"", "parallel.tensor_parallel_size", std::to_string(parts),
+                    std::string("a divisor of the ") + std::to_string(whole) + " " + what + " of " +
+                        model});
+}
+
+void check_layer(const LayerSpec& layer, std::int32_t tp, std::int32_t expert_columns,
+                 const std::string& model) {
+  const MixerSpec& mixer = layer.mixer;
+  if (mixer.is_attention()) {
+    check_divides(mixer.heads, tp, model, "attention heads");
+    if (mixer.kv_heads >= tp) check_divides(mixer.kv_heads, tp, model, "KV heads");
+  }
+  if (mixer.is_state()) check_divides(mixer.state.heads, tp, model, "heads of the state");
+  const MlpSpec& mlp = layer.mlp;
+  if (mlp.kind == MlpKind::kDense) check_divides(mlp.intermediate, tp, model, "columns of the MLP");
+  if (mlp.kind != MlpKind::kMoe) return;
+  check_divides(mlp.expert_intermediate, expert_columns, model, "columns of an expert");
+  check_divides(mlp.shared_intermediate, tp, model, "columns of the shared experts");
+}
+
+std::string mixer_name(const MixerSpec& m) {
+  std::string text;
+  switch (m.kind) {
+    case MixerKind::kAttention: text = "attention"; break;
+    case MixerKind::kLatentAttention: text = "MLA"; break;
+    case MixerKind::kMamba2: return "Mamba-2";
+    case MixerKind::kGatedDeltaNet: return "Gated DeltaNet";
+    case MixerKind::kLinearAttention: return "linear attention";
+    case MixerKind::kNone: return "";
+  }
+  std::string how;
+  const auto add = [&how](const std::string& more) { how += (how.empty() ? "" : ", ") + more; };
+  if (m.window > 0) add("window " + std::to_string(m.window));
+  if (m.sparse.compression > 1) add("1 entry in " + std::to_string(m.sparse.compression));
+  if (m.sparse.top_k > 0) add("top " + std::to_string(m.sparse.top_k));
+  if (m.shares_kv) add("shared KV");
+  return how.empty() ? text : text + " (" + how + ")";
+}
+
+std::string layer_name(const LayerSpec& layer) {
+  const std::string mixer = mixer_name(layer.mixer);
+  if (layer.mlp.kind == MlpKind::kNone) return mixer;
+  const std::string mlp = layer.mlp.kind == MlpKind::kMoe ? "MoE" : "MLP";
+  return mixer.empty() ? mlp : mixer + " + " + mlp;
+}
+
+class Sites {
+ public:
+  explicit Sites(std::int64_t hidden) : D_(hidden) {}
+
+  std::vector<GemmSite> of(const LayerSpec& own) {
+    const MixerSpec& m = own.mixer;
+    if (m.kind == MixerKind::kAttention) attention(m);
+    if (m.kind == MixerKind::kLatentAttention) latent(m);
+    if (m.is_attention()) indexer(m);
+    if (m.is_state()) state(m);
+    mlp(own.mlp);
+    return std::move(sites_);
+  }
+
+ private:
+  void add(const char* name, std::int64_t n, std::int64_t k, bool quantised = true) {
+    sites_.push_back({name, n, k, quantised});
+  }
+
+  void attention(const MixerSpec& m) {
+    const std::int64_t q = std::int64_t{m.heads} * m.head_dim * (m.output_gate ? 2 : 1);
+    const std::int64_t kv = std::int64_t{m.kv_heads} * (m.head_dim + m.v_head_dim);
+    add(m.shares_kv ? "q" : "qkv", m.shares_kv ? q : q + kv, D_);
+    add("o", D_, std::int64_t{m.heads} * m.v_head_dim);
+  }
+
+  // Latents are projected on every rank. The product that takes keys and values out of the latent
+  // differs between prefill and decode: see latent_operators.cpp.
+  void latent(const MixerSpec& m) {
+    const std::int64_t q = std::int64_t{m.heads} * m.head_dim;
+    const std::int64_t kv = m.kv_lora_rank + m.qk_rope_head_dim;
+    if (m.q_lora_rank > 0) {
+      add("qkv_a", m.q_lora_rank + kv, D_);
+      add("q_b", q, m.q_lora_rank);
+    } else {
+      add("q", q, D_);
+      add("kv_a", kv, D_);
+    }
+    add("o", D_, std::int64_t{m.heads} * m.v_head_dim);
+  }
+
+  void indexer(const MixerSpec& m) {
+    const SparseSpec& s = m.sparse;
+    if (s.index_heads == 0) return;
+    const std::int64_t from = m.q_lora_rank > 0 ? m.q_lora_rank : D_;
+    add("index_q", std::int64_t{s.index_heads} * s.index_head_dim, from);
+    add("index_k", s.index_head_dim + s.index_heads, D_);
+  }
+
+  void state(const MixerSpec& m) {
+    const std::int64_t value = m.state.value_width(), key = m.state.key_width();
+    std::int64_t in = value + 2 * key;
+    if (m.kind == MixerKind::kMamba2) in += value + m.state.heads;
+    if (m.kind == MixerKind::kGatedDeltaNet) in += value + 2 * m.state.heads;
+    add("in", in, D_);
+    add("out", D_, value);
+  }
+
+  void mlp(const MlpSpec& m) {
+    const std::int64_t wide = m.gated ? 2 : 1;
+    if (m.kind == MlpKind::kDense) {
+      add(m.gated ? "gate_up" : "up", wide * m.intermediate, D_);
+      add("down", D_, m.intermediate);
+    }
+    if (m.kind != MlpKind::kMoe) return;
+    add("router", m.experts + (m.shared_gate ? 1 : 0), D_, false);
+    if (m.shared_intermediate == 0) return;
+    add(m.gated ? "shared_gate_up" : "shared_up", wide * m.shared_intermediate, D_);
+    add("shared_down", D_, m.shared_intermediate);
+  }
+
+  std::int64_t D_;
+  std::vector<GemmSite> sites_;
+};
+
+// Popular experts dealt out one after the other: the first rank has the fullest hand, and no way of
+// dealing gives a lighter fullest one that knows only the order.
+std::vector<double> fullest_hand(const MlpSpec& mlp, std::int32_t ranks) {
+  if (mlp.routing_skew == 0) return {};
+  const auto all = power_law_chances(mlp.experts, mlp.experts_per_tok, mlp.routing_skew);
+  std::vector<double> hand;
+  for (std::size_t i = 0; i < all.size(); i += static_cast<std::size_t>(ranks)) {
+    hand.push_back(all[i]);
+  }
+  return hand;
+}
+
+void check_sizes(const ModelSpec& model, std::int32_t tensor, std::int32_t pipeline) {
+  if (tensor < 1) {
+    throw InputError({"", "parallel.tensor_parallel_size", std::to_string(tensor),
+                      "a number of GPUs, 1 or more"});
+  }
+  if (pipeline < 1 || pipeline > model.num_hidden_layers()) {
+    throw InputError({"", "parallel.pipeline_parallel_size", std::to_string(pipeline),
+                      "a number of stages from 1 to the " +
+                          std::to_string(model.num_hidden_layers()) + " layers of " + model.name});
+  }
+}
+
+}  // namespace
+
+RankOperators rank_operators(const ModelSpec& model, const Precision& precision,
+                             const RankSplit& split) {
+  check_sizes(model, split.tensor, split.pipeline);
+  RankOperators ops;
+  ops.layers = model.num_hidden_layers();
+  ops.hidden = model.hidden_size;
+  ops.tensor_parallel = split.tensor;
+  ops.pipeline_parallel = split.pipeline;
+  ops.data_parallel = split.data;
+  ops.expert_parallel = split.expert;
+  ops.precision = precision;
+  // vLLM pads the vocabulary to a multiple of 64 before it splits it.
+  const std::int64_t padded_vocab = (std::int64_t{model.vocab_size} + 63) / 64 * 64;
+  ops.vocab = (padded_vocab + split.tensor - 1) / split.tensor;
+  const std::int32_t columns = std::max(1, split.tensor * split.data / split.expert);
+  for (const LayerKind& kind : layer_kinds(model)) {
+    check_layer(kind.layer, split.tensor, columns, model.name);
+    RankLayer layer;
+    layer.name = layer_name(kind.layer);
+    layer.count = kind.count;
+    layer.spec = split_layer(kind.layer, split.tensor, columns);
+    layer.gemms = Sites(ops.hidden).of(layer.spec);
+    layer.experts_held = experts_held(layer.spec.mlp, split.expert);
+    layer.expert_chances = fullest_hand(layer.spec.mlp, split.expert);
+    ops.kinds.push_back(std::move(layer));
+  }
+  ops.lm_head = {"lm_head", ops.vocab, ops.hidden, false};
+  return ops;
+}
+
+RankOperators rank_operators(const ModelSpec& model, const Precision& precision,
+                             std::int32_t tensor_parallel, std::int32_t pipeline_parallel) {
+  return rank_operators(model, precision, RankSplit{tensor_parallel, pipeline_parallel});
+}
+
+std::int32_t RankOperators::all_reduces() const {
+  std::int32_t sum = 0;
+  for (const RankLayer& layer : kinds) sum += layer.count * layer.halves();
+  return sum;
+}
+
+}  // namespace headway
