@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <span>
 #include <utility>
 
 #include "sim/core/errors.h"
@@ -345,24 +346,26 @@ void Sglang::complete(const StepPlan& plan, const StepResult&, StepUpdate& updat
   update.clear();
   --in_flight_;
   if (plan.decodes.sequences > 0) complete_gathered(update);
-  for (const ScheduledSequence& entry : plan.scheduled) complete_entry(entry, update);
+  complete_entries(plan.scheduled, update);
   for (const Sequence* s : update.finished) {
     running_.note_ended(*s);
     last_.note_ended(*s);
   }
 }
 
-void Sglang::complete_entry(const ScheduledSequence& entry, StepUpdate& update) {
-  Sequence& s = *entry.sequence;
-  // A sequence that has ended, or lost its KV, since the step was planned: the token is dropped.
-  if (!entry.samples || s.finished() || s.preemptions != entry.preemptions) return;
-  --s.placeholders;
-  ++s.output_tokens;
-  update.emitted.push_back({&s, 1});
-  if (s.output_tokens == longest_output(s)) {
-    end_answer(s, update);
-  } else if (entry.prefill) {
-    pool_.cache_prefix(s.slot, entry.computed_before + entry.num_tokens);
+void Sglang::complete_entries(std::span<const ScheduledSequence> entries, StepUpdate& update) {
+  for (const ScheduledSequence& entry : entries) {
+    Sequence& s = *entry.sequence;
+    // A sequence that has ended, or lost its KV, since the step was planned: the token is dropped.
+    if (!entry.samples || s.finished() || s.preemptions != entry.preemptions) continue;
+    --s.placeholders;
+    ++s.output_tokens;
+    update.emitted.push_back({&s, 1});
+    if (s.output_tokens == longest_output(s)) {
+      end_answer(s, update);
+    } else if (entry.prefill) {
+      pool_.cache_prefix(s.slot, entry.computed_before + entry.num_tokens);
+    }
   }
 }
 

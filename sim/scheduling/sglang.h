@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -90,7 +91,7 @@ class Sglang : public Scheduler {
   void estimate_ratio();
   void pages_to_blocks(Repeats& out, std::int64_t free_tokens) const;
   void limit_by_pages(Repeats& out, std::int64_t batch) const;
-  void complete_entry(const ScheduledSequence& entry, StepUpdate& update);
+  void complete_entries(std::span<const ScheduledSequence> entries, StepUpdate& update);
   void end_answer(Sequence& sequence, StepUpdate& update);
 
   // Decodes planned together (sglang_gathered.cpp).

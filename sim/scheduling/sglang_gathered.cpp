@@ -43,7 +43,7 @@ void Sglang::complete_gathered(StepUpdate& update) {
     pool_.scatter(s->slot);
     end_answer(*s, update);
   }
-  for (const ScheduledSequence& entry : done.scattered) complete_entry(entry, update);
+  complete_entries(done.scattered, update);
 }
 
 void Sglang::settle() {

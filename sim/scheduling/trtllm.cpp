@@ -12,7 +12,9 @@
 namespace headway {
 
 Trtllm::Trtllm(const TrtllmOptions& options)
-    : options_(options), kv_(options.num_blocks, options.tokens_per_block) {
+    : options_(options),
+      kv_(options.num_blocks, options.tokens_per_block),
+      gathers_(options.gather_decodes && !options.two_steps_look_ahead && !options.speculates) {
   SIM_CHECK(options_.max_num_requests > 0 && options_.max_batch_size > 0);
   SIM_CHECK(options_.max_num_tokens > 0 && options_.max_context_length > 0);
   SIM_CHECK(options_.max_model_len > 1 && options_.chunk_unit_size > 0);
@@ -35,8 +37,13 @@ void Trtllm::add(Sequence& s) {
 void Trtllm::abort(Sequence& s) {
   if (s.finished()) return;
   if (s.state == SequenceState::kRunning) {
+    if (decodes_.contains(s)) {
+      decodes_.scatter(s);
+      leave_gathered(s);
+    } else {
+      std::erase(started_, &s);
+    }
     kv_.release(s.slot);
-    std::erase(started_, &s);
   } else if (waiting_.erase(&s) == 0) {
     std::erase_if(refused_, [&](const Rejection& rejection) { return rejection.sequence == &s; });
   }
@@ -87,17 +94,23 @@ void Trtllm::plan(SimTime, StepPlan& plan) {
     plan.rejected.push_back(std::move(refusal));
   }
   refused_.clear();
-  fitting_.clear();
-  if (options_.policy == CapacityPolicy::kMaxUtilization) {
-    for (Sequence* s : fit_max_utilization()) pause(*s, plan);
+  if (!decodes_.empty() && choose_with_gathered()) {
+    plan_gathered(plan);
   } else {
-    fit_reserved();
+    if (!decodes_.empty()) scatter_all(plan);
+    fitting_.clear();
+    if (options_.policy == CapacityPolicy::kMaxUtilization) {
+      for (Sequence* s : fit_max_utilization()) pause(*s, plan);
+    } else {
+      fit_reserved();
+    }
+    choose_batch();
   }
-  choose_batch();
   for (std::size_t i = 0; i < contexts_.size(); ++i) {
     if (chunks_[i].size > 0) schedule(*contexts_[i], chunks_[i].size, chunks_[i].drafts, plan);
   }
   for (Sequence* s : generations_) schedule(*s, 1, drafts(*s), plan);
+  if (gathers_) gather(plan);
 }
 
 // Its place in the order stays its own.
@@ -142,6 +155,7 @@ void Trtllm::schedule(Sequence& s, std::int32_t tokens, std::int32_t drafts, Ste
 
 void Trtllm::complete(const StepPlan& plan, const StepResult& result, StepUpdate& update) {
   update.clear();
+  std::ptrdiff_t finished_contexts = 0;
   for (std::size_t i = 0; i < plan.scheduled.size(); ++i) {
     const ScheduledSequence& entry = plan.scheduled[i];
     Sequence& s = *entry.sequence;
@@ -158,14 +172,23 @@ void Trtllm::complete(const StepPlan& plan, const StepResult& result, StepUpdate
     s.output_tokens += kept;
     update.emitted.push_back({&s, kept});
     if (s.output_tokens < goal) continue;
-    const bool stopped = goal == s.output_target && s.output_target < s.max_tokens;
-    kv_.release(s.slot);
-    finish(s, stopped ? FinishReason::kStop : FinishReason::kLength);
-    update.finished.push_back(&s);
+    end_answer(s, update);
+    if (entry.prefill) ++finished_contexts;
   }
   if (!update.finished.empty()) {
     std::erase_if(started_, [](const Sequence* s) { return s->finished(); });
   }
+  if (plan.decodes.sequences == 0) return;
+  // Contexts come first in the batch, then all generations by urgency.
+  complete_gathered(update);
+  std::sort(update.finished.begin() + finished_contexts, update.finished.end(), MoreUrgent());
+}
+
+void Trtllm::end_answer(Sequence& s, StepUpdate& update) {
+  const bool stopped = s.output_tokens == s.output_target && s.output_target < s.max_tokens;
+  kv_.release(s.slot);
+  finish(s, stopped ? FinishReason::kStop : FinishReason::kLength);
+  update.finished.push_back(&s);
 }
 
 void Trtllm::finish(Sequence& s, FinishReason reason) {
@@ -177,9 +200,11 @@ void Trtllm::finish(Sequence& s, FinishReason reason) {
 void Trtllm::check_kv() const {
   kv_.check();
   std::int64_t held = 0;
-  for (const Sequence* s : started_) {
-    SIM_CHECK(kv_.blocks_of(s->slot) > 0, "a started request holds no KV");
-    held += kv_.blocks_of(s->slot);
+  for (const auto* list : {&started_, &gathered_}) {
+    for (const Sequence* s : *list) {
+      SIM_CHECK(kv_.blocks_of(s->slot) > 0, "a started request holds no KV");
+      held += kv_.blocks_of(s->slot);
+    }
   }
   SIM_CHECK(held == kv_.usage().held_blocks, "INV-2: KV held by nobody");
 }
@@ -223,6 +248,7 @@ std::unique_ptr<Scheduler> make_trtllm(const SchedulerConfig& config) {
   options.num_blocks = config.num_blocks;
   options.two_steps_look_ahead = config.batches_in_flight > 1;
   options.speculates = config.num_speculative_tokens > 0;
+  options.gather_decodes = config.gather_decodes;
   return std::make_unique<Trtllm>(options);
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/kv/counted_kv.h"
+#include "sim/scheduling/decode_set.h"
 #include "sim/scheduling/scheduler.h"
 #include "sim/scheduling/trtllm_chunking.h"
 
@@ -28,6 +29,7 @@ struct TrtllmOptions {
   std::int32_t tokens_per_block = 0;
   bool two_steps_look_ahead = false;  // several micro-batches are in flight
   bool speculates = false;            // drafts may be proposed
+  bool gather_decodes = false;        // generations are planned together (decode_set.h)
 };
 
 // TensorRT-LLM's batch manager, as its C++ sources stood in 2026 (cpp/tensorrt_llm/batch_manager:
@@ -48,6 +50,10 @@ struct TrtllmOptions {
 //
 // With several plans outstanding (pipeline stages) a request is part of one at a time.
 //
+// Without drafts and with one micro-batch in flight, generations are gathered (trtllm_gathered.cpp,
+// decode_set.h): all that sample stand apart from started_, and as long as no limit cuts any of
+// them off, both stages count them as one.
+//
 // Not followed: block reuse, and with it the rule that a prompt waits for a block which another one
 // is about to compute; disaggregated serving; beams. A request in flight is not paused; TensorRT-LLM
 // flags it and pauses it when its micro-batch returns, we decide again then. Where GUARANTEED_NO_EVICT
@@ -65,17 +71,19 @@ class Trtllm : public Scheduler {
   void complete(const StepPlan& plan, const StepResult& result, StepUpdate& update) override;
   void repeats(const StepPlan& plan, Repeats& out) const override;
   void repeat(const StepPlan& plan, std::int64_t steps) override;
+  void write_out(const StepPlan& plan, std::vector<ScheduledSequence>& out) const override;
+  void settle() override;
 
   std::int64_t waiting() const override {
     return static_cast<std::int64_t>(waiting_.size() + refused_.size());
   }
-  std::int64_t running() const override { return static_cast<std::int64_t>(started_.size()); }
+  std::int64_t running() const override { return std::ssize(started_) + std::ssize(gathered_); }
   KvUsage kv_usage() const override { return kv_.usage(); }
   void check_kv() const override;
 
   // For replays and tests.
   // What stage 1 of the last plan let through, in its order.
-  const std::vector<Sequence*>& fitting() const { return fitting_; }
+  std::vector<Sequence*> fitting() const;
   std::int64_t blocks_held(const Sequence& s) const { return kv_.blocks_of(s.slot); }
   // Tokens that its context phase computes: the prompt as sent and, after a pause, answers so far.
   std::int32_t prompt_length(const Sequence& s) const { return side_[s.slot].prompt_length; }
@@ -99,12 +107,29 @@ class Trtllm : public Scheduler {
   void fit_reserved();
   void fit_pending(std::int64_t free_blocks);
   std::vector<Sequence*> fit_max_utilization();
+  std::int64_t seats_left() const {
+    return options_.max_num_requests - together_ - std::ssize(fitting_);
+  }
   std::int64_t blocks_to_completion(const Sequence& s) const;
   std::int64_t blocks_of_next_step(const Sequence& s) const;
   std::size_t last_pausable(const Sequence& current, std::size_t end) const;
 
-  // Stage 2 (trtllm_micro_batch.cpp): of fitting_ into the plan.
-  void choose_batch();
+  // Stage 2 (trtllm_micro_batch.cpp): of fitting_ into the plan. Returns the first that found no
+  // place in it, null where all did.
+  const Sequence* choose_batch();
+
+  // Decodes planned together (trtllm_gathered.cpp).
+  bool choose_with_gathered();
+  bool fit_max_utilization_with_gathered();
+  bool behind_all(const Sequence& s) const;
+  void plan_gathered(StepPlan& plan);
+  bool may_gather(const Sequence& s) const;
+  void gather(StepPlan& plan);
+  void scatter_all(StepPlan& plan);
+  void leave_gathered(Sequence& s);
+  void tick_kv(std::int64_t ticks);
+  void complete_gathered(StepUpdate& update);
+  void repeats_of_gathered(Repeats& out) const;
 
   bool generating(const Sequence& s) const {
     return s.state == SequenceState::kRunning && s.computed_tokens >= prompt_length(s);
@@ -117,16 +142,22 @@ class Trtllm : public Scheduler {
   void pause(Sequence& s, StepPlan& plan);
   void schedule(Sequence& s, std::int32_t tokens, std::int32_t drafts, StepPlan& plan);
   void finish(Sequence& s, FinishReason reason);
+  void end_answer(Sequence& s, StepUpdate& update);
 
   TrtllmOptions options_;
   CountedKv kv_;
-  std::vector<Sequence*> started_;  // hold KV; by MoreUrgent
+  std::vector<Sequence*> started_;  // hold KV; by MoreUrgent; without the gathered
+  DecodeSet decodes_{false};
+  std::vector<Sequence*> gathered_;  // its members; by MoreUrgent
+  std::int64_t to_completion_ = 0;   // blocks that they will have taken more when all are done
+  bool gathers_;
   WaitingSet waiting_;              // new or paused
   std::vector<Rejection> refused_;  // at the door; reported by the next plan
   std::vector<Side> side_;          // by slot
 
   // Of the plan being made.
-  std::vector<Sequence*> fitting_;
+  std::int64_t together_ = 0;  // the gathered that it counts as one
+  std::vector<Sequence*> fitting_;  // besides
   std::vector<Sequence*> contexts_;
   std::vector<ContextChunk> chunks_;  // of contexts_
   std::vector<Sequence*> generations_;

@@ -47,14 +47,15 @@ std::int64_t Trtllm::blocks_of_next_step(const Sequence& s) const {
 }
 
 void Trtllm::fit_reserved() {
-  std::int64_t free = kv_.free_blocks();
+  std::int64_t free = kv_.free_blocks() - (together_ > 0 ? to_completion_ : 0);
   for (Sequence* s : started_) {
     if (!generating(*s)) continue;
-    if (std::ssize(fitting_) >= options_.max_num_requests) break;
+    if (seats_left() <= 0) break;
     fitting_.push_back(s);
     free -= blocks_to_completion(*s);
   }
-  if (options_.policy == CapacityPolicy::kStaticBatch && !fitting_.empty()) return;
+  const bool generates = together_ > 0 || !fitting_.empty();
+  if (options_.policy == CapacityPolicy::kStaticBatch && generates) return;
   fit_pending(free);
 }
 
@@ -62,17 +63,17 @@ void Trtllm::fit_pending(std::int64_t free_blocks) {
   for (Walk walk(started_, waiting_); walk.current() != nullptr; walk.next()) {
     Sequence& s = *walk.current();
     if (generating(s)) continue;
-    if (std::ssize(fitting_) >= options_.max_num_requests) break;
+    if (seats_left() <= 0) break;
     const std::int64_t need = blocks_to_completion(s);
     if (need > free_blocks) break;  // nobody overtakes
     fitting_.push_back(&s);
     free_blocks -= need;
   }
-  if (!fitting_.empty()) return;
+  if (together_ > 0 || !fitting_.empty()) return;
   // Nothing runs, so nothing will ever be freed for the head: what holds KV goes first.
   for (Sequence* s : started_) {
     const std::int64_t need = blocks_to_completion(*s);
-    if (need > free_blocks || std::ssize(fitting_) >= options_.max_num_requests) continue;
+    if (need > free_blocks || seats_left() <= 0) continue;
     fitting_.push_back(s);
     free_blocks -= need;
   }
@@ -87,7 +88,7 @@ std::vector<Sequence*> Trtllm::fit_max_utilization() {
   while (Sequence* s = walk.current()) {
     if (end != nullptr && !MoreUrgent()(s, end)) break;
     const std::int64_t need = blocks_of_next_step(*s);
-    if (need <= free && std::ssize(fitting_) < options_.max_num_requests) {
+    if (need <= free && seats_left() > 0) {
       fitting_.push_back(s);
       free -= need;
       walk.next();
@@ -100,6 +101,23 @@ std::vector<Sequence*> Trtllm::fit_max_utilization() {
     end = paused.back();
   }
   return paused;
+}
+
+// fit_max_utilization() where nobody is paused and the gathered all get their blocks; false where
+// that is not certain. The walk leaves them out: as long as all that it meets fits besides them, it
+// is all the same in which order.
+bool Trtllm::fit_max_utilization_with_gathered() {
+  std::int64_t free = kv_.free_blocks() - kv_.blocks_next_tick();
+  if (free < 0) return false;
+  for (Walk walk(started_, waiting_); walk.current() != nullptr; walk.next()) {
+    Sequence& s = *walk.current();
+    const std::int64_t need = blocks_of_next_step(s);
+    // It ends in front of one that stands behind all that could be paused for it.
+    if (need > free || seats_left() <= 0) return behind_all(s);
+    fitting_.push_back(&s);
+    free -= need;
+  }
+  return true;
 }
 
 // Index of the last started request before `end` that does not stand in front of `current` (it may be

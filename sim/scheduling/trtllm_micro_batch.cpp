@@ -5,17 +5,20 @@
 
 namespace headway {
 
-void Trtllm::choose_batch() {
+const Sequence* Trtllm::choose_batch() {
   contexts_.clear();
   chunks_.clear();
   generations_.clear();
   const bool chunking = options_.chunking != ContextChunking::kOff;
-  std::int32_t tokens_left = options_.max_num_tokens;
+  std::int32_t tokens_left = options_.max_num_tokens - static_cast<std::int32_t>(together_);
   std::int64_t wanted = 0;  // by prompts that may be cut
   bool all_fit = true;
-  std::int32_t visited = 0;
+  std::int64_t visited = together_;
+  const Sequence* left_out = nullptr;
   for (Sequence* s : fitting_) {
     if (in_flight(*s)) continue;
+    left_out = s;
+    if (visited >= options_.max_batch_size) break;
     if (generating(*s)) {
       if (1 + drafts(*s) > tokens_left) break;
       tokens_left -= 1 + drafts(*s);
@@ -33,7 +36,8 @@ void Trtllm::choose_batch() {
       contexts_.push_back(s);
       chunks_.push_back({.remaining = remaining, .drafts = drafts(*s), .size = remaining});
     }
-    if (++visited >= options_.max_batch_size) break;
+    ++visited;
+    left_out = nullptr;
   }
   if (!all_fit || wanted > tokens_left) {
     size_chunks(options_.chunking,
@@ -42,6 +46,7 @@ void Trtllm::choose_batch() {
                  .unit = options_.chunk_unit_size},
                 chunks_);
   }
+  return left_out;
 }
 
 }  // namespace headway

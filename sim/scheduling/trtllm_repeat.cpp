@@ -16,10 +16,14 @@ namespace headway {
 //    ever fewer blocks.
 void Trtllm::repeats(const StepPlan& plan, Repeats& out) const {
   out.clear();
-  const auto batch = static_cast<std::int64_t>(plan.scheduled.size());
+  const auto batch = plan.batch();
   // Several micro-batches in flight take turns: they do not name the same requests.
   if (batch == 0 || options_.two_steps_look_ahead || options_.speculates) return;
   if (!plan.preempted.empty() || !plan.rejected.empty() || !refused_.empty()) return;
+  if (!decodes_.empty()) {
+    if (plan.scheduled.empty()) repeats_of_gathered(out);
+    return;
+  }
   // Requests that fit but did not run would count in the blocks asked for.
   const bool all_run = batch == std::ssize(started_) && batch == std::ssize(fitting_);
   if (options_.policy == CapacityPolicy::kMaxUtilization && !all_run) return;
@@ -43,6 +47,11 @@ void Trtllm::repeats(const StepPlan& plan, Repeats& out) const {
 }
 
 void Trtllm::repeat(const StepPlan& plan, std::int64_t steps) {
+  if (!decodes_.empty()) {
+    tick_kv(steps);
+    decodes_.repeat(steps);
+    return;
+  }
   const auto n = static_cast<std::int32_t>(steps);
   for (const ScheduledSequence& entry : plan.scheduled) {
     Sequence& s = *entry.sequence;

@@ -37,7 +37,7 @@ ContextChunking chunking_policy(const std::string& name) {
   throw InputError("no replay for context chunking policy " + name);
 }
 
-TrtllmOptions read_options(const json& config) {
+TrtllmOptions read_options(const json& config, bool gather) {
   if (value_or(config, "block_reuse", false)) throw InputError("no replay with block reuse");
   TrtllmOptions options;
   options.policy = capacity_policy(config.at("policy"));
@@ -51,12 +51,14 @@ TrtllmOptions read_options(const json& config) {
   options.tokens_per_block = config.at("tokens_per_block");
   options.chunk_unit_size = value_or(config, "chunk_unit_size", options.tokens_per_block);
   options.two_steps_look_ahead = value_or(config, "two_steps_look_ahead", false);
+  options.gather_decodes = gather;
   return options;
 }
 
 class Replay {
  public:
-  explicit Replay(const json& recording) : scheduler_(read_options(recording.at("config"))) {
+  Replay(const json& recording, bool gather)
+      : scheduler_(read_options(recording.at("config"), gather)) {
     std::set<double, std::greater<>> levels;  // of priority, most urgent first
     for (const json& entry : recording.at("requests")) levels.insert(priority(entry));
     for (const json& entry : recording.at("requests")) {
@@ -78,8 +80,10 @@ class Replay {
       arrive(name, SimTime::from_seconds(static_cast<double>(index)));
       got["arrivals"].push_back(name);
     }
+    scheduler_.settle();
     const json before = requests_state();
     scheduler_.plan(SimTime(), plan_);
+    scheduler_.write_out(plan_, entries_);
     // Recorded of the fitting ones only, as they were before the step.
     got["request_state"] = json::object();
     for (const Sequence* s : scheduler_.fitting()) {
@@ -90,8 +94,18 @@ class Replay {
     update_.clear();
     if (!plan_.empty()) scheduler_.complete(plan_, {}, update_);
     scheduler_.check_kv();
+    // In batch order: a gathered sequence has a token, another one what the update says.
     json emitted = json::array();
-    for (const auto& emission : update_.emitted) emitted.push_back(name(emission.sequence));
+    for (const ScheduledSequence& item : entries_) {
+      const auto is_it = [&](const auto& other) { return other.sequence == item.sequence; };
+      const auto& alone = plan_.scheduled;
+      const auto& told = update_.emitted;
+      if (std::none_of(alone.begin(), alone.end(), is_it) ||
+          std::any_of(told.begin(), told.end(), is_it)) {
+        emitted.push_back(name(item.sequence));
+      }
+    }
+    SIM_CHECK(std::ssize(emitted) == std::ssize(update_.emitted) + update_.gathered_tokens);
     got["emitted"] = std::move(emitted);
     got["finished"] = names(update_.finished);
     return got;
@@ -138,7 +152,7 @@ class Replay {
 
   void describe_plan(json& got) const {
     json scheduled = json::array();
-    for (const ScheduledSequence& item : plan_.scheduled) {
+    for (const ScheduledSequence& item : entries_) {
       json entry = {{"id", name(item.sequence)},
                     {"kind", item.prefill ? "context" : "generation"},
                     {"num_tokens", item.num_tokens}};
@@ -162,20 +176,27 @@ class Replay {
   std::vector<std::string> names_;
   std::deque<Sequence> sequences_;
   StepPlan plan_;
+  std::vector<ScheduledSequence> entries_;  // of it, gathered generations written out
   StepUpdate update_;
 };
 
-}  // namespace
-
-std::optional<Disagreement> replay_trtllm(const json& recording, const std::filesystem::path&) {
+std::optional<Disagreement> replay_way(const json& recording, bool gather) {
   static constexpr std::string_view kMaps[] = {"blocks_held", "request_state"};
-  Replay replay(recording);
+  Replay replay(recording, gather);
   for (const json& recorded : recording.at("steps")) {
     const json got = replay.step(recorded);
     if (auto found = compare_record(recorded.at("step"), recorded, got, kMaps)) return found;
   }
   if (!replay.drained()) return Disagreement{-1, "steps", "all finished", "requests left over"};
   return std::nullopt;
+}
+
+}  // namespace
+
+// Once with an entry for every sequence, once with the decodes gathered, as a run plans them.
+std::optional<Disagreement> replay_trtllm(const json& recording, const std::filesystem::path&) {
+  if (auto found = replay_way(recording, false)) return found;
+  return replay_way(recording, true);
 }
 
 }  // namespace headway::conformance

@@ -217,7 +217,8 @@ class Pair {
 
 // Schedulers that gather.
 const std::set<std::string> kGathers = {"vllm-v1",      "static", "orca", "vllm-0.2", "sarathi",
-                                        "fcfs-nochunk", "sjf",    "vtc",  "edf",      "sglang"};
+                                        "fcfs-nochunk", "sjf",    "vtc",  "edf",      "sglang",
+                                        "trtllm"};
 
 }  // namespace
 
