@@ -14,10 +14,10 @@ const Sequence* Trtllm::choose_batch() {
   std::int64_t wanted = 0;  // by prompts that may be cut
   bool all_fit = true;
   std::int64_t visited = together_;
-  const Sequence* left_out = nullptr;
-  for (Sequence* s : fitting_) {
+  std::size_t i = 0;
+  for (; i < fitting_.size(); ++i) {
+    Sequence* s = fitting_[i];
     if (in_flight(*s)) continue;
-    left_out = s;
     if (visited >= options_.max_batch_size) break;
     if (generating(*s)) {
       if (1 + drafts(*s) > tokens_left) break;
@@ -37,7 +37,6 @@ const Sequence* Trtllm::choose_batch() {
       chunks_.push_back({.remaining = remaining, .drafts = drafts(*s), .size = remaining});
     }
     ++visited;
-    left_out = nullptr;
   }
   if (!all_fit || wanted > tokens_left) {
     size_chunks(options_.chunking,
@@ -46,7 +45,7 @@ const Sequence* Trtllm::choose_batch() {
                  .unit = options_.chunk_unit_size},
                 chunks_);
   }
-  return left_out;
+  return i < fitting_.size() ? fitting_[i] : nullptr;
 }
 
 }  // namespace headway
