@@ -5,15 +5,15 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/core/text_table.h"
+
 namespace headway {
 
-// A list of what there is to choose from: a heading (snake_case, units in the name) and rows.
-using TextTable = std::vector<std::vector<std::string>>;
-
+// A list of what there is to choose from.
 struct CatalogueKind {
   std::string_view name;  // "schedulers"
   std::string_view help;
-  TextTable (*rows)();
+  TextTable (*rows)();  // headings in snake_case, units in the name
 };
 std::span<const CatalogueKind> catalogue_kinds();
 

@@ -21,6 +21,10 @@ class Arguments {
   virtual void flag(const std::string& name, bool& value, const std::string& help) = 0;
   virtual void text(const std::string& name, const std::string& metavar, std::string& value,
                     const std::string& help) = 0;
+  // With or without a value: `when_alone` stands for none.
+  virtual void optional_text(const std::string& name, const std::string& metavar,
+                             std::string& value, const std::string& when_alone,
+                             const std::string& help) = 0;
   // May be given many times.
   virtual void list(const std::string& name, const std::string& metavar,
                     std::vector<std::string>& value, const std::string& help) = 0;

@@ -28,6 +28,18 @@ class Cli11Arguments final : public Arguments {
             const std::string& help) override {
     app_.add_option(name, value, help)->type_name(metavar);
   }
+  void optional_text(const std::string& name, const std::string& metavar, std::string& value,
+                     const std::string& when_alone, const std::string& help) override {
+    app_.add_option_function<std::vector<std::string>>(
+            name,
+            [&value, when_alone](const std::vector<std::string>& given) {
+              value = given.empty() || given.front().empty() ? when_alone : given.front();
+            },
+            help)
+        ->type_name("[" + metavar + "]")
+        ->type_size(1)
+        ->expected(0, 1);
+  }
   void list(const std::string& name, const std::string& metavar, std::vector<std::string>& value,
             const std::string& help) override {
     // One value a flag, so that a following word is not swallowed.

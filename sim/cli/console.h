@@ -1,8 +1,8 @@
 #pragma once
 
-#include <string>
 #include <string_view>
-#include <vector>
+
+#include "sim/core/text_table.h"  // aligned(), what commands print tables with
 
 namespace headway {
 
@@ -10,9 +10,5 @@ namespace headway {
 void print_out(std::string_view text);
 // Talk: to stderr; nothing is said when even that fails.
 void print_err(std::string_view text);
-
-// Columns aligned with two blanks between them; the first row is the heading. Trailing blanks are
-// cut. Columns whose cells are all numbers are set to the right.
-std::string aligned(const std::vector<std::vector<std::string>>& rows);
 
 }  // namespace headway

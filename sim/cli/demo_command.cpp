@@ -10,7 +10,7 @@ namespace {
 class DemoCommand final : public Command {
  public:
   void declare(Arguments& arguments) override {
-    arguments.positional("name", name_, "A demo; without one, the list of them", false);
+    arguments.positional("name", name_, "A demo or its number; without one, the list of them", false);
   }
 
   int run() override {
@@ -23,7 +23,7 @@ class DemoCommand final : public Command {
       return 0;
     }
     const DemoEntry& demo = find_demo(name_);
-    print_out(std::string(demo.question) + "\n\n" + demo.run());
+    print_out(demo_text(demo, demo.run(demo_scenario(demo))));
     return 0;
   }
 

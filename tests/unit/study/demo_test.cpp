@@ -1,31 +1,150 @@
 #include "sim/study/demo.h"
 
+#include <cctype>
+#include <set>
+
 #include "sim/core/errors.h"
+#include "sim/core/number_text.h"
+#include "sim/study/lecture/demos.h"
 #include "tests/support/catch.h"
+#include "tests/support/run_program.h"
+#include "tests/support/temp_folder.h"
 
 using namespace headway;
 
-TEST_CASE("every demo answers its question the same way twice", "[unit][study]") {
+namespace {
+
+bool digit(const std::string& text, std::size_t at) {
+  return at < text.size() && std::isdigit(static_cast<unsigned char>(text[at])) != 0;
+}
+
+// The numbers of a text: "3 415 blocks in 2.5 s" has 3415 and 2.5; "int4" and "llama-2" have none.
+std::set<std::string> numbers(const std::string& text) {
+  std::set<std::string> found;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (!digit(text, i)) continue;
+    const bool in_a_name = i > 0 && (std::isalpha(static_cast<unsigned char>(text[i - 1])) != 0 || text[i - 1] == '-');
+    std::string number;
+    while (i < text.size()) {
+      const bool group = text[i] == ' ' && digit(text, i + 1) && digit(text, i + 2) &&
+                         digit(text, i + 3) && !digit(text, i + 4);
+      if (!digit(text, i) && !(text[i] == '.' && digit(text, i + 1)) && !group) break;
+      if (!group) number += text[i];
+      ++i;
+    }
+    if (!in_a_name) found.insert(number);
+  }
+  return found;
+}
+
+std::set<std::string> computed_numbers(const DemoAnswer& answer) {
+  std::set<std::string> all = numbers(answer.setup);
+  for (const DemoTable& table : answer.tables) {
+    all.merge(numbers(table.caption));
+    for (const auto& row : table.rows) {
+      for (const std::string& cell : row) all.merge(numbers(cell));
+    }
+  }
+  return all;
+}
+
+const TextTable& rows(const DemoAnswer& answer, std::size_t table = 0) {
+  return answer.tables.at(table).rows;
+}
+double value(const TextTable& table, std::size_t row, std::size_t column) {
+  std::string text;
+  for (const char c : table.at(row).at(column)) {
+    if (c != ' ' || text.empty()) text += c;
+  }
+  return std::stod(text);
+}
+
+}  // namespace
+
+TEST_CASE("numbers are told from names", "[unit][study]") {
+  CHECK(numbers("3 415 blocks in 2.5 s, int4 of llama-2, B = 16.") ==
+        std::set<std::string>{"3415", "2.5", "16"});
+}
+
+// No demo says a number that its run did not compute.
+TEST_CASE("every demo states a question and answers it with numbers of its own tables", "[unit][study]") {
+  REQUIRE(demo_table().size() >= 12);
   for (const DemoEntry& demo : demo_table()) {
     INFO(std::string(demo.name));
-    const std::string answer = demo.run();
-    CHECK(answer.size() > 200);
-    CHECK(answer == demo.run());
+    CHECK(demo.question.ends_with("?"));
+    const DemoAnswer answer = demo.run(demo_scenario(demo));
+    const std::set<std::string> computed = computed_numbers(answer);
+    const std::set<std::string> said = numbers(answer.answer);
+    CHECK(said.size() >= 2);
+    for (const std::string& number : said) {
+      INFO(number << " in: " << answer.answer);
+      CHECK(computed.contains(number));
+    }
+    for (const DemoTable& table : answer.tables) {
+      CHECK(table.rows.size() > 2);
+      for (const auto& row : table.rows) CHECK(row.size() == table.rows.front().size());
+    }
+    for (const std::string& name : {std::string(demo.name), std::string(demo.name.substr(3)),
+                                    std::to_string(std::stoi(std::string(demo.name)))}) {
+      CHECK(find_demo(name).name == demo.name);
+    }
   }
+}
+
+TEST_CASE("a demo's answer is written from its run", "[unit][study]") {
   CHECK_THROWS_WITH(find_demo("speculatoin"), ContainsSubstring("did you mean speculation"));
+  CHECK_THROWS_AS(find_demo("0"), InputError);
+  CHECK_THROWS_AS(find_demo("99"), InputError);
+  const test::TempFolder folder;
+  // Equal answers, all at once and as many as there are seats: the bus waits for nobody.
+  const std::string equal = folder.write("equal.json", R"({
+    "model": "llama-3.1-8b", "gpu": "h100-sxm", "profile": "roofline",
+    "engine": {"max_num_seqs": 8, "max_model_len": 1024, "kv_allocator": "paged"},
+    "workload": {"num_prompts": 8, "request_rate": "inf", "input_len": 100, "output_len": 50}})");
+  const DemoAnswer bus = run_bus_demo(equal);
+  CHECK(rows(bus)[1][1] == "8.0");
+  CHECK_THAT(bus.answer, ContainsSubstring(rows(bus)[1][6]));  // the static batch's E2EL
+  CHECK_THAT(bus.answer, ContainsSubstring("continuous batching loses"));
+  // Another GPU: another batch that fits.
+  const std::string larger = folder.write("larger.json", R"({
+    "model": "llama-2-13b", "gpu": {"base": "h100-sxm", "memory_bytes": 241000000000},
+    "workload": {"num_prompts": 8, "request_rate": "inf", "input_len": 1024, "output_len": 50}})");
+  CHECK_THAT(run_batch_table_demo(larger).answer, ContainsSubstring("the largest batch that fits, 256,"));
 }
 
 TEST_CASE("the speculation demo's acceptance is the overlap, and a large batch gains less", "[unit][study]") {
-  const std::string text = run_speculation_demo();
-  // Rows: noise, overlap, accepted, tokens/step, then the speed-ups at B = 1, 4, 16, 64, 256.
-  double noise, overlap, accepted, length, at[5];
-  const auto row = text.find("       0.3 ");
-  REQUIRE(row != std::string::npos);
-  REQUIRE(std::sscanf(text.c_str() + row, "%lf %lf %lf %lf %lfx %lfx %lfx %lfx %lfx", &noise, &overlap, &accepted,
-                      &length, &at[0], &at[1], &at[2], &at[3], &at[4]) == 9);
-  CHECK(accepted == Approx(overlap).margin(0.04));  // 2000 draws: 4 sigma
-  const double a = overlap;
-  CHECK(length == Approx((1 - a * a * a * a) / (1 - a)).epsilon(0.03));
-  CHECK(at[0] > 1.2);
-  CHECK(at[4] < at[0]);
+  const DemoAnswer answer = run_speculation_demo("lecture/08-speculation");
+  const TextTable& table = rows(answer);  // noise, overlap, accepted, tokens a pass, speed-ups
+  for (std::size_t row = 1; row < table.size(); ++row) {
+    const double overlap = value(table, row, 1), a = overlap;
+    CHECK(value(table, row, 2) == Approx(overlap).margin(0.04));  // 2000 draws: 4 sigma
+    CHECK(value(table, row, 3) == Approx((1 - a * a * a * a) / (1 - a)).epsilon(0.03));
+    CHECK(value(table, row, 4) > 1.2);
+    CHECK(value(table, row, 8) < value(table, row, 4));
+  }
+  const TextTable& two = rows(answer, 1);  // token, p, q, accepted, comes out with, drawn
+  for (const std::size_t row : {1, 2}) {
+    CHECK(value(two, row, 4) == value(two, row, 2));
+    CHECK(value(two, row, 5) == Approx(value(two, row, 2)).margin(0.007));  // 4 sigma
+  }
+}
+
+TEST_CASE("demos agree with what is known of them", "[unit][study]") {
+  const DemoAnswer kv = run_kv_cache_demo("lecture/05-kv-cache");
+  for (std::size_t row = 1; row < rows(kv).size(); ++row) {
+    const double growth = value(rows(kv), row, 5);
+    INFO(rows(kv)[row][0]);
+    const bool bounded = rows(kv)[row][0].find("in all layers") != std::string::npos;
+    CHECK((growth == 1) == bounded);
+    CHECK(growth <= 1024);
+  }
+  const DemoAnswer chunking = run_chunking_demo("lecture/12-chunking");
+  for (std::size_t row = 2; row < rows(chunking).size(); ++row) {
+    CHECK(value(rows(chunking), row, 4) < value(rows(chunking), row - 1, 4));  // the longest gap
+  }
+  const DemoAnswer copies = run_copies_demo("lecture/13-copies");
+  for (std::size_t row = 1; row < rows(copies).size(); ++row) {
+    CHECK(value(rows(copies), row, 6) == Approx(value(rows(copies), row, 0)).epsilon(0.01));
+    CHECK(value(rows(copies), row, 3) == Approx(value(rows(copies), 1, 3)).epsilon(0.01));
+  }
 }
