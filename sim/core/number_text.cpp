@@ -9,7 +9,7 @@ namespace headway {
 std::string grouped(std::int64_t number) {
   std::string text = std::to_string(number);
   const std::size_t first = text.starts_with("-") ? 1 : 0;
-  for (std::size_t at = text.size(); at > first + 3; at -= 3) text.insert(at - 3, " ");
+  for (std::size_t at = text.size(); at > first + 3; at -= 3) text.insert(at - 3, 1, ' ');
   return text;
 }
 
