@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "sim/core/number_text.h"
+#include "sim/cost/operator_work.h"
 #include "sim/cost/textbook.h"
 #include "sim/hardware/gpu_catalogue.h"
 #include "sim/model/hf_config.h"
@@ -89,9 +90,10 @@ TEST_CASE("FLOPs and bytes of the lecture's operators", "[fidelity][lecture]") {
       CHECK(attention.flops == 4 * B * S * T * D);
       CHECK(attention.bytes == 4 * B * S * D + 4 * B * T * D);
       // The engine's product is the same one.
-      const Work engine = gemm_work({"up", static_cast<std::int64_t>(F), static_cast<std::int64_t>(D)}, B, kBf16);
+      const GemmSite site{"up", static_cast<std::int64_t>(F), static_cast<std::int64_t>(D)};
+      const Operator engine = gemm_operator(site, B, kBf16);
       CHECK(engine.flops == product.flops);
-      CHECK(engine.bytes == product.bytes);
+      CHECK(engine.bytes() == product.bytes);
     }
   }
 }
