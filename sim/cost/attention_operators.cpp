@@ -5,13 +5,17 @@
 namespace headway {
 namespace {
 
-// The window that holds in effect: what a query sees, and the top k of it. In tokens; 0 = all.
-double effective_window(const MixerSpec& mixer) {
-  const double window = mixer.window;
+// Tokens that attention over the cache itself reaches: the window, and the entries of the top k.
+// 0 = all. Of a compressed cache the window is beside it.
+double reach(const MixerSpec& mixer) {
+  const double window = mixer.sparse.compression > 1 ? 0 : mixer.window;
   const double chosen = double{1} * mixer.sparse.top_k * mixer.sparse.compression;
   if (window == 0 || chosen == 0) return std::max(window, chosen);
   return std::min(window, chosen);
 }
+
+// Tokens beside a compressed cache; 0 = none.
+double beside(const MixerSpec& mixer) { return mixer.sparse.compression > 1 ? mixer.window : 0; }
 
 // The smaller of what there is and a bound for every sequence.
 double bounded(double tokens, double sequences, double bound) {
@@ -29,23 +33,31 @@ double causal_pairs(double new_tokens, double context_tokens, double window) {
 }
 
 Attended attended_in_decode(const MixerSpec& mixer, double batch, double kv_tokens) {
-  const double m = mixer.sparse.compression;
-  return {bounded(kv_tokens, batch, mixer.window) / m,
-          bounded(kv_tokens, batch, effective_window(mixer)) / m};
+  const double m = mixer.sparse.compression, window = beside(mixer);
+  const double sight = m > 1 ? 0 : mixer.window;
+  Attended seen{bounded(kv_tokens, batch, sight) / m,
+                bounded(kv_tokens, batch, reach(mixer)) / m};
+  if (window > 0) seen.attended += bounded(kv_tokens, batch, window);
+  return seen;
 }
 
 PrefillTotals prefill_totals(const MixerSpec& mixer, const std::vector<PrefillChunk>& chunks) {
-  const double m = mixer.sparse.compression, window = effective_window(mixer);
+  const double m = mixer.sparse.compression, window = beside(mixer);
+  const double sight = m > 1 ? 0 : mixer.window;
   PrefillTotals totals;
   for (const PrefillChunk& chunk : chunks) {
     const double c = chunk.new_tokens, h = chunk.context_tokens;
-    const double seen = mixer.window > 0 ? std::min(h, mixer.window - 1.0) : h;
+    const double seen = sight > 0 ? std::min(h, sight - 1) : h;
     totals.sequences += 1;
     totals.new_tokens += c;
-    totals.context += seen;
-    totals.pairs += causal_pairs(c, h, window) / m;
-    totals.scored_pairs += causal_pairs(c, h, mixer.window) / m;
+    totals.context += seen / m;
+    totals.pairs += causal_pairs(c, h, reach(mixer)) / m;
+    totals.scored_pairs += causal_pairs(c, h, sight) / m;
+    totals.scored += (seen + c) / m;
     totals.entries += (seen + c) / m;
+    if (window == 0) continue;
+    totals.pairs += causal_pairs(c, h, window);
+    totals.entries += std::min(h, window - 1) + c;
   }
   return totals;
 }
@@ -74,6 +86,7 @@ OperatorParts attention_decode(const RankOperators& ops, const RankLayer& layer,
                                double kv_tokens) {
   const MixerSpec& m = layer.spec.mixer;
   const double B = batch, N = m.heads, K = m.kv_heads, H = m.head_dim, V = m.v_head_dim;
+  const double W = kept_width(m);
   const double c = bytes_per_element(ops.precision.kv), h = hidden_bytes(ops.precision);
   const Attended seen = attended_in_decode(m, batch, kv_tokens);
   const double S = seen.attended;
@@ -83,13 +96,13 @@ OperatorParts attention_decode(const RankOperators& ops, const RankLayer& layer,
   op.name = "attention";
   op.op = OpClass::kDecodeAttention;
   op.flops = 2 * N * (H + V) * S;
-  op.kv_bytes = K * (H + V) * S * c;
+  op.kv_bytes = K * W * S * c;
   op.activation_bytes = B * N * (H + V) * h;
   op.flops_formula = "2*N*(H + V)*S";
-  op.kv_formula = "K*(H + V)*S*c";
+  op.kv_formula = "K*W*S*c";
   op.activation_formula = "B*N*(H + V)*h";
-  op.variables = {{{"B", B}, {"N", N}, {"K", K}, {"H", H}, {"V", V}, {"S", S}, {"c", c},
-                   {"h", h}}};
+  op.variables = {{{"B", B}, {"N", N}, {"K", K}, {"H", H}, {"V", V}, {"S", S}, {"W", W},
+                   {"c", c}, {"h", h}}};
   parts.add(op);
   return parts;
 }
@@ -97,23 +110,23 @@ OperatorParts attention_decode(const RankOperators& ops, const RankLayer& layer,
 OperatorParts attention_prefill(const RankOperators& ops, const RankLayer& layer,
                                 const std::vector<PrefillChunk>& chunks) {
   const MixerSpec& m = layer.spec.mixer;
-  const double N = m.heads, K = m.kv_heads, H = m.head_dim, V = m.v_head_dim;
+  const double N = m.heads, K = m.kv_heads, H = m.head_dim, V = m.v_head_dim, W = kept_width(m);
   const double c = bytes_per_element(ops.precision.kv), h = hidden_bytes(ops.precision);
   const PrefillTotals totals = prefill_totals(m, chunks);
   const double T = totals.new_tokens, P = totals.pairs, E = totals.entries;
   OperatorParts parts;
-  add_indexer(ops, m, OpClass::kPrefillAttention, T, totals.scored_pairs, E, parts);
+  add_indexer(ops, m, OpClass::kPrefillAttention, T, totals.scored_pairs, totals.scored, parts);
   Operator op;
   op.name = "attention";
   op.op = OpClass::kPrefillAttention;
   op.flops = 2 * N * (H + V) * P;
-  op.kv_bytes = K * (H + V) * E * c;
+  op.kv_bytes = K * W * E * c;
   op.activation_bytes = T * N * (H + V) * h;
   op.flops_formula = "2*N*(H + V)*P";
-  op.kv_formula = "K*(H + V)*E*c";
+  op.kv_formula = "K*W*E*c";
   op.activation_formula = "T*N*(H + V)*h";
-  op.variables = {{{"T", T}, {"N", N}, {"K", K}, {"H", H}, {"V", V}, {"P", P}, {"E", E}, {"c", c},
-                   {"h", h}}};
+  op.variables = {{{"T", T}, {"N", N}, {"K", K}, {"H", H}, {"V", V}, {"P", P}, {"E", E}, {"W", W},
+                   {"c", c}, {"h", h}}};
   parts.add(op);
   return parts;
 }
@@ -123,8 +136,8 @@ std::vector<double> decode_bends(const RankLayer& layer) {
   std::vector<double> bends;
   if (!mixer.is_attention()) return bends;
   if (mixer.window > 0) bends.push_back(mixer.window);
-  const double window = effective_window(mixer);
-  if (window > 0 && window != mixer.window) bends.push_back(window);
+  const double chosen = reach(mixer);
+  if (chosen > 0 && chosen != mixer.window) bends.push_back(chosen);
   std::sort(bends.begin(), bends.end());
   return bends;
 }

@@ -1,8 +1,8 @@
 // MLA (DeepSeek-V2, 2024): one latent of C elements and one rotated key of R a token serve all N
-// heads. Decode works on the latent itself: the up-projection of keys is absorbed into the query, the
-// one of values comes after attention ("absorbed"). Prefill expands keys and values of every token
-// that it looks at, cached ones too, and attends as N-headed attention does. With a top k the chosen
-// entries differ from query to query, so prefill is absorbed as well (DeepSeek-V3.2).
+// heads. Decode works on the latent itself: the up-projection of keys is absorbed into the query,
+// the one of values comes after attention ("absorbed"). Prefill expands keys and values of every
+// token that it looks at, cached ones too, and attends as N-headed attention does. With a top k the
+// chosen entries differ from query to query, so prefill is absorbed as well (DeepSeek-V3.2).
 #include "sim/cost/mixer_operators.h"
 
 namespace headway {
@@ -89,7 +89,7 @@ OperatorParts latent_prefill(const RankOperators& ops, const RankLayer& layer,
   const Widths s(ops, m);
   const double T = totals.new_tokens, P = totals.pairs, E = totals.entries;
   OperatorParts parts;
-  add_indexer(ops, m, op, T, totals.scored_pairs, E, parts);
+  add_indexer(ops, m, op, T, totals.scored_pairs, totals.scored, parts);
   if (m.sparse.top_k > 0) return absorbed_attention(ops, s, op, T, P, E, parts);
 
   Operator expand = up_projection(ops, "kv_b", op, s.N * (s.P + s.V), s.C, E);

@@ -11,8 +11,8 @@ namespace {
 constexpr double kUsPerSecond = 1e6;
 // Weight-only formats are widened in registers by every tile of rows anew: 64 rows a tile and about
 // two instructions an element, of which the data sheet's fp32 figure counts two operations each, as
-// in Marlin (Frantar et al., 2024). The instructions go through the issue slots that feed the tensor
-// cores, so they add to the compute time; small batches hide them behind the loads.
+// in Marlin (Frantar et al., 2024). The instructions go through the issue slots that feed the
+// tensor cores, so they add to the compute time; small batches hide them behind the loads.
 constexpr double kRowsPerTile = 64, kOperationsPerWidened = 4;
 
 bool quantised(DType dtype) { return bytes_per_element(dtype) < 2; }
@@ -44,14 +44,22 @@ void add_attention_streams(const RankOperators& ops, const MixerSpec& m, double 
   rope.variables = {{{"r", passes}, {"T", T}, {"N", N}, {"K", K}, {"H", H}, {"h", h}}};
   parts.add(rope);
   if (!m.shares_kv) {
-    const double each = m.sparse.compression, X = m.sparse.index_heads > 0
-                            ? double{1} * m.sparse.index_head_dim * m.sparse.index_bytes : 0;
-    Operator write = streaming("kv_write", "T*K*(H + V)*h", T * K * (H + V) * h);
-    write.kv_bytes = T * (K * (H + V) * c + X) / each;
-    write.kv_formula = "T*(K*(H + V)*c + X)/m";
-    write.variables = {{{"T", T}, {"K", K}, {"H", H}, {"V", V}, {"h", h}, {"c", c}, {"X", X},
-                        {"m", each}}};
+    // Entries, compressed or not; of a compressed cache the tokens of the window beside it too.
+    const double each = m.sparse.compression, W = kept_width(m);
+    const double r = 1 / each + (each > 1 && m.window > 0 ? 1 : 0);
+    const double X = m.sparse.index_heads > 0
+                         ? m.sparse.index_head_dim * m.sparse.index_bytes / each : 0;
+    Operator write = streaming("kv_write", "T*K*W*h", T * K * W * h);
+    write.kv_bytes = T * (K * W * c * r + X);
+    write.kv_formula = "T*(K*W*c*r + X)";
+    write.variables = {{{"T", T}, {"K", K}, {"W", W}, {"h", h}, {"c", c}, {"r", r}, {"X", X}}};
     parts.add(write);
+  }
+  if (m.q_lora_rank > 0) {
+    const double Q = m.q_lora_rank;
+    Operator norm = streaming("latent_norms", "2*T*Q*h", 2 * T * Q * h);
+    norm.variables = {{{"T", T}, {"Q", Q}, {"h", h}}};
+    parts.add(norm);
   }
   if (m.output_gate) {
     Operator gate = streaming("output_gate", "3*T*N*V*h", 3 * T * N * V * h);

@@ -30,7 +30,8 @@ std::optional<MeasuredElementwise> MeasuredElementwise::find(const Profile& prof
   const MixerSpec& mixer = layer.spec.mixer;
   const MlpSpec& mlp = layer.spec.mlp;
   const bool plain = mixer.kind == MixerKind::kAttention && !mixer.output_gate &&
-                     !mixer.shares_kv && mixer.sparse == SparseSpec{} && mlp.gated;
+                     !mixer.shares_kv && !mixer.values_are_keys && mixer.q_lora_rank == 0 &&
+                     mixer.sparse == SparseSpec{} && mlp.gated;
   if (!plain) return std::nullopt;
   const double hidden = static_cast<double>(ops.hidden);
   const double heads = mixer.heads, kv = mixer.kv_heads;

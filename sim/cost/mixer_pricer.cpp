@@ -56,7 +56,7 @@ std::unique_ptr<MixerPricer> make_mixer_pricer(const Profile& profile, const Ran
   const MixerSpec& mixer = layer.spec.mixer;
   if (mixer.kind == MixerKind::kNone) return std::make_unique<NoMixer>();
   if (mixer.is_state()) return make_measured_state(profile, ops, layer, gpu);
-  const bool sparse = mixer.sparse != SparseSpec{};
+  const bool sparse = mixer.sparse != SparseSpec{} || mixer.values_are_keys;
   if (mixer.kind == MixerKind::kAttention && !sparse) {
     return make_measured_attention(profile, ops, layer, gpu, max_kv_tokens);
   }

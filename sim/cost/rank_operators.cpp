@@ -44,7 +44,7 @@ std::string mixer_name(const MixerSpec& m) {
   std::string how;
   const auto add = [&how](const std::string& more) { how += (how.empty() ? "" : ", ") + more; };
   if (m.window > 0) add("window " + std::to_string(m.window));
-  if (m.sparse.compression > 1) add("1 entry in " + std::to_string(m.sparse.compression));
+  if (m.sparse.compression > 1) add("1 entry for " + std::to_string(m.sparse.compression));
   if (m.sparse.top_k > 0) add("top " + std::to_string(m.sparse.top_k));
   if (m.shares_kv) add("shared KV");
   return how.empty() ? text : text + " (" + how + ")";
@@ -76,34 +76,55 @@ class Sites {
     sites_.push_back({name, n, k, quantised});
   }
 
-  void attention(const MixerSpec& m) {
+  // Queries come from the hidden state, in one product with the keys and values, or from a latent
+  // that is projected beside them.
+  void projections(const MixerSpec& m, std::int64_t kv) {
     const std::int64_t q = std::int64_t{m.heads} * m.head_dim * (m.output_gate ? 2 : 1);
-    const std::int64_t kv = std::int64_t{m.kv_heads} * (m.head_dim + m.v_head_dim);
-    add(m.shares_kv ? "q" : "qkv", m.shares_kv ? q : q + kv, D_);
-    add("o", D_, std::int64_t{m.heads} * m.v_head_dim);
+    if (m.shares_kv) kv = 0;
+    if (m.q_lora_rank > 0) {
+      add(kv > 0 ? "qkv_a" : "q_a", m.q_lora_rank + kv, D_);
+      add("q_b", q, m.q_lora_rank);
+    } else if (m.kind == MixerKind::kLatentAttention) {
+      add("q", q, D_);
+      if (kv > 0) add("kv_a", kv, D_);
+    } else {
+      add(kv > 0 ? "qkv" : "q", q + kv, D_);
+    }
+  }
+
+  // One matrix, or (DeepSeek-V4) a latent a group of heads and one matrix from all latents.
+  void output(const MixerSpec& m) {
+    const std::int64_t out = std::int64_t{m.heads} * m.v_head_dim;
+    const std::int64_t latents = std::int64_t{m.output_groups} * m.output_lora_rank;
+    if (latents == 0) return add("o", D_, out);
+    add("o_a", latents, out / m.output_groups);
+    add("o_b", D_, latents);
+  }
+
+  void attention(const MixerSpec& m) {
+    const std::int64_t value = m.values_are_keys ? 0 : m.v_head_dim;
+    projections(m, m.kv_heads * (m.head_dim + value));
+    output(m);
   }
 
   // Latents are projected on every rank. The product that takes keys and values out of the latent
   // differs between prefill and decode: see latent_operators.cpp.
   void latent(const MixerSpec& m) {
-    const std::int64_t q = std::int64_t{m.heads} * m.head_dim;
-    const std::int64_t kv = m.kv_lora_rank + m.qk_rope_head_dim;
-    if (m.q_lora_rank > 0) {
-      add("qkv_a", m.q_lora_rank + kv, D_);
-      add("q_b", q, m.q_lora_rank);
-    } else {
-      add("q", q, D_);
-      add("kv_a", kv, D_);
-    }
-    add("o", D_, std::int64_t{m.heads} * m.v_head_dim);
+    projections(m, m.kv_lora_rank + m.qk_rope_head_dim);
+    output(m);
   }
 
+  // Of a compressed cache: values and gates that entries are mixed from, twice as wide where two
+  // strides overlap; the indexer compresses keys of its own.
   void indexer(const MixerSpec& m) {
     const SparseSpec& s = m.sparse;
+    const bool compressed = s.compression > 1;
+    const std::int64_t mixed = s.overlapping ? 4 : 2;
+    if (compressed && !m.shares_kv) add("compress", mixed * m.head_dim, D_);
     if (s.index_heads == 0) return;
     const std::int64_t from = m.q_lora_rank > 0 ? m.q_lora_rank : D_;
     add("index_q", std::int64_t{s.index_heads} * s.index_head_dim, from);
-    add("index_k", s.index_head_dim + s.index_heads, D_);
+    add("index_k", (compressed ? mixed : 1) * s.index_head_dim + s.index_heads, D_);
   }
 
   void state(const MixerSpec& m) {

@@ -59,7 +59,7 @@ std::int64_t ModelShard::weight_bytes() const {
   const bool first = stage_ == 0, last = stage_ == options_.pipeline_parallel_size - 1;
   std::int64_t ends = 0;
   if (first) ends += table;
-  if (last) ends += D + (first && model_.tie_word_embeddings ? 0 : table);
+  if (last) ends += model_.final_norms * D + (first && model_.tie_word_embeddings ? 0 : table);
   bytes += static_cast<double>(ends) * unquantised_bytes(options_.precision.weights);
   return static_cast<std::int64_t>(std::ceil(bytes)) + rotary_bytes();
 }

@@ -12,6 +12,7 @@ LayerSpec split_layer(const LayerSpec& layer, std::int32_t tensor, std::int32_t 
   MixerSpec& mixer = own.mixer;
   mixer.heads = share(mixer.heads, tensor);
   mixer.kv_heads = share(mixer.kv_heads, tensor);
+  mixer.output_groups = share(mixer.output_groups, tensor);
   mixer.state.heads = share(mixer.state.heads, tensor);
   mixer.state.groups = share(mixer.state.groups, tensor);
   MlpSpec& mlp = own.mlp;

@@ -20,13 +20,16 @@ FieldRow<Precision> dtype(std::string name, DType Precision::*member,
 }
 
 const FieldTable<Precision>& precision_table() {
-  const std::vector<std::string> stored{"bf16", "fp16", "fp8", "int8", "int4", "fp4"};
-  std::vector<std::string> computed = stored;
-  computed.push_back("fp32");  // CPUs
-  static const FieldTable<Precision> table = {
-      dtype("weights", &Precision::weights, stored, "how weights are stored"),
-      dtype("activations", &Precision::activations, computed, "what linear layers compute in"),
-      dtype("kv", &Precision::kv, stored, "how keys and values are stored"),
+  using P = Precision;
+  const std::vector<std::string> all{"fp32", "bf16", "fp16", "fp8", "int8", "int4", "fp4"};
+  static const FieldTable<P> table = {
+      dtype("weights", &P::weights, all, "how weights are stored"),
+      dtype("activations", &P::activations, all, "what linear layers compute in"),
+      dtype("kv", &P::kv, all, "how keys and values are stored"),
+      integer("group_size", &P::group_size, 0, 65536,
+              "weights that share a scale; 0 = as the format has it (int8, int4: 128, fp4: 16)"),
+      number("kept_fraction", &P::kept_fraction, 0, 1,
+             "share of quantised weights kept at 16 bits (LLM.int8() outliers, AWQ)"),
   };
   return table;
 }
