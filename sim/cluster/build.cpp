@@ -69,6 +69,8 @@ MemoryBudget budget_of(const Scenario& s) {
   o.num_gpu_blocks_override = s.engine.num_gpu_blocks_override;
   o.kv_cache_memory_bytes = s.engine.kv_cache_memory_bytes;
   o.enforce_eager = s.engine.enforce_eager;
+  o.kv_rule = find_scheduler(s.engine.scheduler).kv_rule;
+  if (s.speculation.on()) o.drafted_tokens = s.speculation.num_speculative_tokens;
   add_draft_memory(s, o);
   return memory_budget(s.model, s.gpu, o, s.file);
 }
@@ -99,6 +101,7 @@ SchedulerConfig scheduler_config(const Scenario& s, const MemoryBudget& budget) 
   SchedulerConfig c;
   c.engine = s.engine;
   c.num_blocks = budget.num_gpu_blocks;
+  apply_layout(budget.layout, budget.state_slots, c);
   c.num_cpu_blocks = static_cast<std::int64_t>(s.engine.swap_space_gib * (1 << 30) /
                                                static_cast<double>(budget.block_bytes));
   c.seed = s.seed;
@@ -141,8 +144,8 @@ Blueprint blueprint(const Scenario& s, const Profile* profile) {
   b.replica.host.per_step = SimTime::from_us(b.host.per_step_us);
   b.replica.host.per_request = SimTime::from_us(b.host.per_request_us);
   b.replica.host.per_sequence = SimTime::from_us(b.host.per_sequence_us);
-  b.replica.shares_samples =
-      s.engine.share_prompt_blocks && find_scheduler(s.engine.scheduler).forks;
+  b.replica.shares_samples = s.engine.share_prompt_blocks &&
+                             find_scheduler(s.engine.scheduler).forks && b.budget.layout.plain();
   if (s.gpu.memory_bandwidth > 0) {  // read and written
     b.replica.copy_us_per_block =
         2.0 * static_cast<double>(b.budget.block_bytes) / s.gpu.memory_bandwidth * 1e6;

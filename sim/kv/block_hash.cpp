@@ -54,6 +54,14 @@ std::uint64_t block_content(const Request& request, std::int32_t first_token,
   return hash;
 }
 
+std::uint64_t block_content(const Request& request, std::int32_t sample, std::int32_t first_token,
+                            std::int32_t block_size) {
+  const std::uint64_t content = block_content(request, first_token, block_size);
+  const bool holds_answer = first_token + block_size > request.prompt_tokens;
+  if (!holds_answer || sample == 0) return content;
+  return combine64(content, static_cast<std::uint64_t>(sample));
+}
+
 std::uint64_t chain_block_hash(std::uint64_t previous, std::uint64_t content) {
   return combine64(previous, content);
 }

@@ -12,6 +12,10 @@ namespace headway {
 // place in it, in O(1); any other token by token.
 std::uint64_t block_content(const Request& request, std::int32_t first_token,
                             std::int32_t block_size);
+// Answers to one prompt that differ have a `sample` each, which tells apart the blocks that hold any
+// of an answer.
+std::uint64_t block_content(const Request& request, std::int32_t sample, std::int32_t first_token,
+                            std::int32_t block_size);
 
 // A block's hash covers everything before it as well: a chain over block_content, so that equal
 // hashes mean equal prefixes (vLLM V1 v0.16.0, vllm/v1/core/kv_cache_utils.py).

@@ -10,10 +10,11 @@ struct KvUsage {
   std::int64_t held_blocks = 0;     // referenced by at least one sequence
   std::int64_t free_blocks = 0;     // not referenced (prefix-cached ones included)
   std::int64_t cached_blocks = 0;   // of the free ones, those still holding reusable tokens
-  std::int64_t block_size = 0;      // tokens
+  std::int64_t block_size = 0;      // tokens; 0 = blocks hold different things (kv_layout.h)
   std::int64_t table_blocks = 0;    // entries of all block tables: what would be held if nothing were
                                     // shared. 0 = this KV shares nothing (it equals held_blocks)
-  std::int64_t tokens_stored = 0;   // tokens whose KV sits in held blocks (waste = held*block_size - it)
+  std::int64_t tokens_stored = 0;   // tokens whose KV sits in held blocks (waste = held*block_size - it);
+                                    // with block_size 0: of the sequences, whatever is kept of each
   std::int64_t largest_free_run = 0;  // blocks; contiguous allocators only (external fragmentation)
   // Contiguous allocators only; held * block_size = tokens_stored + the two.
   std::int64_t tokens_reserved_later = 0;  // reserved, to be stored before the sequence ends

@@ -56,14 +56,14 @@ void check_parallel(const ModelSpec& model, const MemoryOptions& o, const std::s
   }
 }
 
-std::int64_t block_bytes(const ModelSpec& model, const MemoryOptions& options,
-                         const ModelShard& shard) {
-  const MixerSpec& attention = first_attention(model);
-  // Fewer heads than ranks: every head is kept by several.
-  const std::int64_t heads = divide_up(attention.kv_heads, options.tensor_parallel_size);
-  const double bytes = 2.0 * static_cast<double>(options.block_size * heads) * attention.head_dim *
-                       bytes_per_element(options.precision.kv);
-  return static_cast<std::int64_t>(std::ceil(bytes * shard.layers()));
+KvLayoutOptions layout_options(const ModelSpec& model, const MemoryOptions& options) {
+  return {.rule = options.kv_rule,
+          .kv = options.precision.kv,
+          .tensor_parallel_size = options.tensor_parallel_size,
+          .block_size = options.block_size,
+          .max_model_len =
+              options.max_model_len > 0 ? options.max_model_len : model.max_position_embeddings,
+          .drafted_tokens = options.drafted_tokens};
 }
 
 // All but the cache of one stage.
@@ -77,14 +77,26 @@ MemoryBudget fixed_parts(const ModelSpec& model, const GpuSpec& gpu, const Memor
   b.weight_bytes = shard.weight_bytes() + options.draft_weight_bytes;
   b.activation_bytes = shard.activation_bytes();
   b.overhead_bytes = kOverheadBytes;
-  b.block_bytes = block_bytes(model, options, shard) +
-                  options.draft_kv_bytes_per_token * options.block_size;
-  b.block_size = options.block_size;
+  b.layout =
+      kv_layout(model, layout_options(model, options), shard.first_layer(), shard.layers());
+  b.block_size = b.layout.block_size;
+  b.block_bytes = b.layout.block_bytes + options.draft_kv_bytes_per_token * b.block_size;
   return b;
 }
 
 std::int64_t room(const MemoryBudget& b) {
-  return b.usable_bytes - b.weight_bytes - b.activation_bytes - b.overhead_bytes;
+  return b.usable_bytes - b.weight_bytes - b.activation_bytes - b.overhead_bytes -
+         b.state_cache_bytes;
+}
+
+constexpr double kStateShare = 0.9 / 1.9;
+
+void set_states_aside(const MemoryOptions& options, MemoryBudget& b) {
+  if (b.layout.state_bytes == 0) return;
+  const double share = kStateShare * static_cast<double>(std::max<std::int64_t>(0, room(b)));
+  const auto slots = static_cast<std::int64_t>(share / static_cast<double>(b.layout.state_bytes));
+  b.state_slots = std::clamp<std::int64_t>(slots, 1, options.max_num_seqs);
+  b.state_cache_bytes = b.state_slots * b.layout.state_bytes;
 }
 
 std::int32_t next_graph_size(std::int32_t size) {
@@ -112,7 +124,8 @@ std::int32_t fitting_tensor_parallel(const ModelSpec& model, const GpuSpec& gpu,
     if (!divides_heads(model, tp)) continue;
     bool fits = true;
     for (std::int32_t stage = 0; stage < options.pipeline_parallel_size; ++stage) {
-      const MemoryBudget b = fixed_parts(model, gpu, options, stage);
+      MemoryBudget b = fixed_parts(model, gpu, options, stage);
+      set_states_aside(options, b);
       fits = fits && room(b) >= b.block_bytes;
     }
     if (fits) return tp;
@@ -123,7 +136,8 @@ std::int32_t fitting_tensor_parallel(const ModelSpec& model, const GpuSpec& gpu,
 [[noreturn]] void refuse_model(const ModelSpec& model, const GpuSpec& gpu,
                                const MemoryOptions& options, const MemoryBudget& b,
                                const std::string& file) {
-  const auto needed = static_cast<double>(b.weight_bytes + b.activation_bytes + b.overhead_bytes);
+  const auto needed = static_cast<double>(b.weight_bytes + b.activation_bytes + b.overhead_bytes +
+                                          b.state_cache_bytes);
   const auto usable = static_cast<double>(b.usable_bytes);
   char share[32];
   std::snprintf(share, sizeof share, "%g", options.gpu_memory_utilization);
@@ -146,7 +160,7 @@ std::int32_t fitting_tensor_parallel(const ModelSpec& model, const GpuSpec& gpu,
 }
 
 [[noreturn]] void refuse_pin(const char* key, const MemoryBudget& b, const std::string& file) {
-  const std::int64_t free = b.total_bytes - b.weight_bytes;
+  const std::int64_t free = b.total_bytes - b.weight_bytes - b.state_cache_bytes;
   throw InputError({file, std::string("engine.") + key,
                     gigabytes(static_cast<double>(b.kv_cache_bytes)) + " of KV cache (" +
                         std::to_string(b.num_gpu_blocks) + " blocks)",
@@ -158,6 +172,7 @@ std::int32_t fitting_tensor_parallel(const ModelSpec& model, const GpuSpec& gpu,
 MemoryBudget stage_budget(const ModelSpec& model, const GpuSpec& gpu, const MemoryOptions& options,
                           std::int32_t stage, const std::string& file) {
   MemoryBudget b = fixed_parts(model, gpu, options, stage);
+  set_states_aside(options, b);
   b.cuda_graph_bytes = options.enforce_eager ? 0 : graph_count(options) * kBytesPerGraph;
   b.pinned = options.num_gpu_blocks_override > 0 || options.kv_cache_memory_bytes > 0;
   if (options.num_gpu_blocks_override > 0) {
@@ -170,7 +185,8 @@ MemoryBudget stage_budget(const ModelSpec& model, const GpuSpec& gpu, const Memo
   }
   // A count beyond the GPU's memory would overflow the product below, too.
   const std::int64_t most =
-      std::max<std::int64_t>(0, b.total_bytes - b.weight_bytes) / b.block_bytes;
+      std::max<std::int64_t>(0, b.total_bytes - b.weight_bytes - b.state_cache_bytes) /
+      b.block_bytes;
   b.kv_cache_bytes = std::min(b.num_gpu_blocks, most + 1) * b.block_bytes;
   if (b.num_gpu_blocks < 1 || b.num_gpu_blocks > most) {
     refuse_pin(
@@ -180,19 +196,34 @@ MemoryBudget stage_budget(const ModelSpec& model, const GpuSpec& gpu, const Memo
   return b;
 }
 
+// The longest sequence whose blocks are at most `blocks`, 0 = none.
+std::int64_t longest_held(const KvLayout& layout, std::int64_t blocks, std::int64_t step,
+                          std::int64_t limit) {
+  std::int64_t fits = 0, too_long = limit + 1;
+  while (too_long - fits > 1) {
+    const std::int64_t middle = fits + (too_long - fits) / 2;
+    (layout.most(middle, step) <= blocks ? fits : too_long) = middle;
+  }
+  return fits;
+}
+
 void check_longest(const ModelSpec& model, const MemoryOptions& options, const MemoryBudget& b,
                    const std::string& file) {
   const bool given = options.max_model_len > 0;
   const std::int64_t longest = given ? options.max_model_len : model.max_position_embeddings;
-  const std::int64_t needed = divide_up(longest, b.block_size);
+  const std::int64_t needed = b.layout.most(longest, options.max_num_batched_tokens);
   const std::int64_t held = b.num_gpu_blocks - 1;
   if (needed <= held) return;
+  const std::int64_t fits =
+      longest_held(b.layout, held, options.max_num_batched_tokens, longest);
+  const std::string tokens = b.layout.plain()
+                                 ? std::to_string(b.block_size) + " tokens"
+                                 : std::to_string(b.layout.groups.size()) + " groups of layers";
   throw InputError({file, "engine.max_model_len",
                     std::to_string(longest) + (given ? "" : " (the model's own)") +
-                        ", a sequence of " + std::to_string(needed) + " KV blocks of " +
-                        std::to_string(b.block_size) + " tokens where " + std::to_string(held) +
-                        " can be held",
-                    "max_model_len <= " + std::to_string(held * b.block_size) +
+                        ", a sequence of " + std::to_string(needed) + " KV blocks of " + tokens +
+                        " where " + std::to_string(held) + " can be held",
+                    "max_model_len <= " + std::to_string(fits) +
                         ", or more room for the KV cache"});
 }
 
@@ -213,7 +244,7 @@ MemoryBudget memory_budget(const ModelSpec& model, const GpuSpec& gpu, const Mem
 }
 
 std::vector<BudgetLine> budget_lines(const MemoryBudget& b) {
-  return {
+  std::vector<BudgetLine> lines = {
       {"total_bytes", b.total_bytes, "memory of one GPU"},
       {"usable_bytes", b.usable_bytes, "the engine's share of it, gpu_memory_utilization"},
       {"weight_bytes", b.weight_bytes, "weights on one GPU"},
@@ -222,8 +253,15 @@ std::vector<BudgetLine> budget_lines(const MemoryBudget& b) {
       {"cuda_graph_bytes", b.cuda_graph_bytes, "captured graphs, outside the share (estimate)"},
       {"kv_cache_bytes", b.kv_cache_bytes,
        b.pinned ? "KV cache, pinned by the scenario" : "KV cache, what is left of the share"},
-      {"block_bytes", b.block_bytes, "one KV block on one GPU"},
+      {"block_bytes", b.block_bytes,
+       b.layout.plain() ? "one KV block on one GPU"
+                        : "one KV block on one GPU, of one group of layers"},
   };
+  if (b.state_slots > 0) {
+    lines.push_back({"state_cache_bytes", b.state_cache_bytes,
+                     "states of recurrent layers, a slot a sequence"});
+  }
+  return lines;
 }
 
 }  // namespace headway

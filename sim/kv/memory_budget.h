@@ -6,6 +6,7 @@
 
 #include "sim/core/dtype.h"
 #include "sim/hardware/gpu_spec.h"
+#include "sim/kv/kv_layout.h"
 #include "sim/model/model_spec.h"
 
 namespace headway {
@@ -27,6 +28,8 @@ struct MemoryOptions {
   // A drafter beside the model on the same GPU, and the KV it keeps of every token.
   std::int64_t draft_weight_bytes = 0;
   std::int64_t draft_kv_bytes_per_token = 0;
+  std::int32_t drafted_tokens = 0;  // a step: recurrent layers keep a state for each
+  KvRule kv_rule = KvRule::kGroups;
 };
 
 // The memory of one GPU, as vLLM V1 (0.19) divides it at start-up:
@@ -34,6 +37,10 @@ struct MemoryOptions {
 // With pipeline parallelism: of the stage that has room for the fewest blocks. CUDA graphs are
 // captured after the cache is sized and live outside that share (vLLM 0.21 and later take an
 // estimate of them off the cache: pin num_gpu_blocks_override to such an engine's log line).
+//
+// Under KvRule::kAllTokens the states of recurrent layers come off the cache first: a slot for each
+// of max_num_seqs, but no more than 0.9 / 1.9 of what there is (SGLang v0.5.5.post3,
+// mamba_full_memory_ratio); then fewer sequences run.
 struct MemoryBudget {
   std::int64_t total_bytes = 0;
   std::int64_t usable_bytes = 0;      // total * gpu_memory_utilization, rounded up
@@ -44,7 +51,10 @@ struct MemoryBudget {
   std::int64_t kv_cache_bytes = 0;    // num_gpu_blocks * block_bytes
   std::int64_t block_bytes = 0;       // of one KV block over the layers of this GPU
   std::int64_t num_gpu_blocks = 0;
-  std::int32_t block_size = 0;
+  std::int32_t block_size = 0;        // tokens; as the layout has it
+  std::int64_t state_cache_bytes = 0;  // state_slots * layout.state_bytes, beside the blocks
+  std::int64_t state_slots = 0;        // 0 = no states beside the blocks
+  KvLayout layout;
   bool pinned = false;  // by one of the two options
 };
 

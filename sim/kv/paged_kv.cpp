@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "sim/core/errors.h"
-#include "sim/core/hash.h"
 #include "sim/kv/block_hash.h"
 
 namespace headway {
@@ -12,9 +11,13 @@ PagedKv::PagedKv(const PagedKvOptions& options)
     : options_(options), pool_(options.num_blocks, options.counts_only) {
   SIM_CHECK(options.block_size > 0 && !(options.counts_only && options.prefix_caching));
   rows_.resize(static_cast<std::size_t>(options.block_size));
+  if (options.layout.plain()) return;
+  if (options_.layout.recurrent) options_.prefix_caching = false;
+  groups_ = std::make_unique<GroupTables>(options_, pool_);
 }
 
 void PagedKv::open(std::uint32_t slot, const Request& request, std::int32_t sample) {
+  if (groups_) return groups_->open(slot, request, sample);
   if (slot >= tables_.size()) tables_.resize(slot + 1);
   Table& table = tables_[slot];
   SIM_CHECK(table.num_blocks == 0);
@@ -24,12 +27,14 @@ void PagedKv::open(std::uint32_t slot, const Request& request, std::int32_t samp
 }
 
 void PagedKv::close(std::uint32_t slot) {
+  if (groups_) return groups_->close(slot);
   SIM_CHECK(tables_[slot].num_blocks == 0);
   tables_[slot].request = nullptr;
 }
 
 PrefixHit PagedKv::lookup(std::uint32_t slot, std::int32_t known_tokens) {
   if (!options_.prefix_caching) return {};
+  if (groups_) return {.tokens = groups_->lookup(slot, known_tokens), .blocks = {}};
   Table& table = tables_[slot];
   SIM_CHECK(table.blocks.empty());
   hits_.clear();
@@ -55,10 +60,12 @@ std::int64_t PagedKv::blocks_needed(const Table& table, const KvDemand& d,
 }
 
 bool PagedKv::fits(std::uint32_t slot, const KvDemand& demand, const PrefixHit& hit) const {
+  if (groups_) return groups_->fits(slot, demand, hit.tokens);
   return blocks_needed(tables_[slot], demand, hit) <= pool_.free_blocks();
 }
 
 bool PagedKv::allocate(std::uint32_t slot, const KvDemand& demand, const PrefixHit& hit) {
+  if (groups_) [[unlikely]] return groups_->allocate(slot, demand, hit.tokens);
   Table& table = tables_[slot];
   SIM_CHECK(table.gathered_at == kAlone);
   const std::int32_t end = demand.computed + demand.num_tokens;
@@ -101,7 +108,7 @@ bool PagedKv::grow(Table& table, const KvDemand& demand, const PrefixHit& hit) {
 }
 
 void PagedKv::name_blocks() {
-  if (!options_.counts_only) return;
+  if (!options_.counts_only || groups_) return;
   options_.counts_only = false;
   pool_ = BlockPool(options_.num_blocks);
   for (Table& table : tables_) {
@@ -111,6 +118,7 @@ void PagedKv::name_blocks() {
 }
 
 void PagedKv::fork(std::uint32_t from, std::uint32_t to) {
+  SIM_CHECK(!groups_, "tables of several groups are not forked");
   const Table& parent = tables_[from];
   Table& child = tables_[to];
   SIM_CHECK(!options_.counts_only && parent.gathered_at == kAlone);
@@ -155,11 +163,14 @@ void PagedKv::store(Table& table, std::int32_t end) {
 }
 
 void PagedKv::roll_back(std::uint32_t slot, std::int32_t tokens) {
+  if (groups_) return groups_->roll_back(slot, tokens);
   store(tables_[slot], tables_[slot].stored - tokens);
 }
 
 void PagedKv::cache_blocks(std::uint32_t slot, std::int32_t tokens) {
-  if (options_.prefix_caching) hash_blocks(tables_[slot], tokens);
+  if (!options_.prefix_caching) return;
+  if (groups_) return groups_->cache_blocks(slot, tokens);
+  hash_blocks(tables_[slot], tokens);
 }
 
 void PagedKv::hash_blocks(Table& table, std::int32_t tokens) {
@@ -173,12 +184,9 @@ std::uint64_t PagedKv::block_hash(Table& table, std::int32_t index) {
   auto& chain = table.chain;
   while (chain.size() <= static_cast<std::size_t>(index)) {
     const auto first = static_cast<std::int32_t>(chain.size()) * options_.block_size;
-    auto content = block_content(*table.request, first, options_.block_size);
-    const bool holds_answer = first + options_.block_size > table.request->prompt_tokens;
-    if (holds_answer && table.sample != 0) {
-      content = combine64(content, static_cast<std::uint64_t>(table.sample));
-    }
-    chain.push_back(chain_block_hash(chain.empty() ? 0 : chain.back(), content));
+    chain.push_back(
+        chain_block_hash(chain.empty() ? 0 : chain.back(),
+                         block_content(*table.request, table.sample, first, options_.block_size)));
   }
   return chain[static_cast<std::size_t>(index)];
 }
@@ -189,6 +197,7 @@ std::int64_t PagedKv::tokens_in(const Table& table, std::size_t index) const {
 }
 
 void PagedKv::free(std::uint32_t slot) {
+  if (groups_) return groups_->free(slot);
   Table& table = tables_[slot];
   SIM_CHECK(table.gathered_at == kAlone);
   if (table.num_blocks == 0) return;
@@ -209,7 +218,7 @@ void PagedKv::free(std::uint32_t slot) {
 
 std::int32_t PagedKv::common_prefix_blocks(std::uint32_t slot) const {
   std::int32_t common = 0;
-  if (!options_.prefix_caching) return common;
+  if (!options_.prefix_caching || groups_) return common;
   for (const BlockId block : tables_[slot].blocks) {
     if (pool_.references(block) != holders_) break;
     ++common;
@@ -228,6 +237,7 @@ KvUsage PagedKv::usage() const {
   usage.tokens_stored = tokens_stored_;
   usage.prefix_queries = query_tokens_;
   usage.prefix_hits = hit_tokens_;
+  if (groups_) groups_->add_to(usage);
   return usage;
 }
 
@@ -237,6 +247,7 @@ void PagedKv::count_query(std::int64_t tokens, std::int64_t hit_tokens) {
 }
 
 void PagedKv::check() const {
+  if (groups_) return groups_->check();
   std::int64_t entries = 0, counted_tokens = 0;
   for (const Table& table : tables_) {
     entries += table.num_blocks;

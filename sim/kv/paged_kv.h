@@ -1,10 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "sim/kv/block_pool.h"
+#include "sim/kv/group_tables.h"
+#include "sim/kv/kv_layout.h"
 #include "sim/kv/kv_usage.h"
 #include "sim/workload/request.h"
 
@@ -17,12 +20,13 @@ struct PagedKvOptions {
   bool prefix_caching = false;
   bool counts_only = false;    // no block has a name: for who neither shares blocks nor looks at them
   bool drop_last_hit = false;  // EAGLE and MTP need the hidden states of the last matched block
+  KvLayout layout = {};        // where it is not plain: of its groups' block sizes and windows
 };
 
 // Cached blocks that hold the first tokens of a sequence.
 struct PrefixHit {
   std::int32_t tokens = 0;
-  std::span<const BlockId> blocks;
+  std::span<const BlockId> blocks;  // empty under a layout of groups
 };
 
 // What a sequence wants in a step, in tokens.
@@ -39,6 +43,9 @@ struct KvDemand {
 //
 // A decode step that needs no new block costs a comparison or two and allocates nothing; without
 // prefix caching no hash is ever computed.
+//
+// Under a layout that is not plain a sequence has a table a group (group_tables.h); nothing is then
+// forked or gathered, and prefixes of recurrent models are not cached.
 class PagedKv {
  public:
   explicit PagedKv(const PagedKvOptions& options);
@@ -107,6 +114,20 @@ class PagedKv {
   std::int64_t blocks_for(std::int64_t tokens) const {
     return (tokens + options_.block_size - 1) / options_.block_size;
   }
+  // The groups' tables; null under a plain layout.
+  GroupTables* groups() { return groups_.get(); }
+  const GroupTables* groups() const { return groups_.get(); }
+  // Blocks that a sequence alone has in a step from `computed` tokens to `end`; the least with which
+  // it gets there by whatever steps; the most it has at any time with steps of so many tokens.
+  std::int64_t blocks_of_step(std::int64_t computed, std::int64_t end) const {
+    return groups_ ? options_.layout.held(computed, end) : blocks_for(end);
+  }
+  std::int64_t least_blocks(std::int64_t tokens) const {
+    return groups_ ? options_.layout.least(tokens) : blocks_for(tokens);
+  }
+  std::int64_t most_blocks(std::int64_t tokens, std::int64_t step) const {
+    return groups_ ? options_.layout.most(tokens, step) : blocks_for(tokens);
+  }
   // Leading blocks of the slot that every sequence with blocks shares; 0 without prefix caching.
   std::int32_t common_prefix_blocks(std::uint32_t slot) const;
   const BlockPool& pool() const { return pool_; }
@@ -147,6 +168,7 @@ class PagedKv {
 
   PagedKvOptions options_;
   BlockPool pool_;
+  std::unique_ptr<GroupTables> groups_;  // null under a plain layout
   std::vector<Table> tables_;      // by slot
   std::vector<BlockId> hits_;      // of the last lookup
   // Gathered tables by the tick, modulo the block size, with which they take a block; with the tick

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/core/sim_time.h"
+#include "sim/kv/kv_layout.h"
 #include "sim/kv/kv_usage.h"
 #include "sim/scheduling/engine_options.h"
 #include "sim/scheduling/step_plan.h"
@@ -30,13 +31,19 @@ struct SchedulerConfig {
   std::uint64_t seed = 0;        // policies that draw (sglang "random")
   bool gather_decodes = false;   // decoding sequences are planned together (decode_set.h)
   bool counts_blocks = false;    // blocks need no names: nothing is shared, nobody looks at tables
+  KvLayout kv;                   // what a sequence takes of the blocks, by its scheduler's KvRule
 };
+
+// The KV of a replica as `layout` has it, in config.num_blocks blocks: the engine's block size follows,
+// recurrent models are without prefix caching, and no more sequences run than have a slot for their
+// states (`state_slots`, 0 = as many as blocks allow).
+void apply_layout(const KvLayout& layout, std::int64_t state_slots, SchedulerConfig& config);
 
 // For how long a plan holds. A buffer that the caller reuses.
 struct Repeats {
   std::int64_t steps = 0;  // further steps
   // KV blocks that the sequences take in further step j (1, 2, ...), with period n = its size:
-  // new_blocks[(j - 1) % n]. Empty: none are ever taken.
+  // new_blocks[(j - 1) % n]; below zero where windows give back more. Empty: none are ever taken.
   std::vector<std::int32_t> new_blocks;
   void clear() {
     steps = 0;
@@ -117,6 +124,7 @@ struct SchedulerEntry {
   // Shares the KV of a request's samples or beams (sequence_group.h). Other engines run them as so
   // many sequences that know nothing of each other, and a beam then never changes its parent.
   bool forks = false;
+  KvRule kv_rule = KvRule::kGroups;  // how its engine keeps windows and states (kv_layout.h)
 };
 std::span<const SchedulerEntry> scheduler_table();
 // InputError that names the nearest entry when there is none.

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -37,10 +38,12 @@ std::span<const SchedulerEntry> scheduler_table() {
        make_vllm_v1, TokenBudgetRule::kAlways, true, nullptr, false, true},
       {"vllm-v0",
        "vLLM V0 0.8.5: prefill first, else decode (or one budget in chunks); recompute or swap",
-       make_vllm_v0, TokenBudgetRule::kAlways, false, defaults_of_vllm_v0},
+       make_vllm_v0, TokenBudgetRule::kAlways, false, defaults_of_vllm_v0, false, false,
+       KvRule::kAllTokens},
       {"sglang",
        "SGLang 0.5.5.post3: prefill before decode, radix cache, output reserved by a ratio",
-       make_sglang, TokenBudgetRule::kNone, true, defaults_of_sglang},
+       make_sglang, TokenBudgetRule::kNone, true, defaults_of_sglang, false, false,
+       KvRule::kAllTokens},
       {"static", "FasterTransformer: a batch is filled, then runs until its slowest member ends",
        make_static, TokenBudgetRule::kNone},
       {"orca", "Orca (OSDI'22): requests join and leave at every step; max_model_len reserved each",
@@ -77,6 +80,17 @@ const SchedulerEntry& find_scheduler(const std::string& name) {
   }
   throw InputError(
       {.place = "engine.scheduler", .found = "\"" + name + "\"", .expected = one_of(name, names)});
+}
+
+void apply_layout(const KvLayout& layout, std::int64_t state_slots, SchedulerConfig& config) {
+  config.kv = layout;
+  config.engine.block_size = layout.block_size;
+  if (layout.recurrent) config.engine.enable_prefix_caching = false;
+  // A pool of tokens would let in more short sequences than there are blocks.
+  if (layout.block_a_sequence()) state_slots = config.num_blocks;
+  if (state_slots == 0) return;
+  config.engine.max_num_seqs = static_cast<std::int32_t>(
+      std::min<std::int64_t>(config.engine.max_num_seqs, state_slots));
 }
 
 void Scheduler::repeat(const StepPlan&, std::int64_t steps) {

@@ -16,13 +16,19 @@ bool needs_hidden_states(std::string_view method) {
   return method == "eagle" || method == "eagle3" || method == "mtp";
 }
 
+// vLLM leaves it off for recurrent models.
+bool caches_prefixes(const SchedulerConfig& config) {
+  return config.engine.enable_prefix_caching && !config.kv.recurrent;
+}
+
 PagedKvOptions kv_options(const SchedulerConfig& config) {
   return {.num_blocks = config.num_blocks,
           .block_size = config.engine.block_size,
           .max_model_len = config.engine.max_model_len,
-          .prefix_caching = config.engine.enable_prefix_caching,
-          .counts_only = config.counts_blocks && !config.engine.enable_prefix_caching,
-          .drop_last_hit = needs_hidden_states(config.speculation)};
+          .prefix_caching = caches_prefixes(config),
+          .counts_only = config.counts_blocks && !caches_prefixes(config),
+          .drop_last_hit = needs_hidden_states(config.speculation),
+          .layout = config.kv};
 }
 
 }  // namespace
@@ -43,13 +49,13 @@ VllmV1::VllmV1(const SchedulerConfig& config)
       reserve_full_isl_(config.engine.scheduler_reserve_full_isl),
       beam_switch_probability_(config.engine.beam_switch_probability),
       seed_(mix64(config.seed)),
-      prefix_caching_(config.engine.enable_prefix_caching),
+      prefix_caching_(caches_prefixes(config)),
       kv_(kv_options(config)),
       waiting_(by_priority_),
       decodes_(async_),
-      gathers_(config.gather_decodes && num_speculative_tokens_ == 0 &&
-               config.pipeline_parallel_size == 1 &&
-               config.batches_in_flight == (async_ ? 2 : 1)) {
+      keeps_step_(num_speculative_tokens_ == 0 && config.pipeline_parallel_size == 1 &&
+                  config.batches_in_flight == (async_ ? 2 : 1)),
+      gathers_(config.gather_decodes && keeps_step_ && kv_.groups() == nullptr) {
   SIM_CHECK(max_num_seqs_ > 0 && max_step_tokens_ > 0 && max_model_len_ > 0);
 }
 
@@ -173,7 +179,7 @@ VllmV1::Grant VllmV1::grant_blocks(Sequence& sequence, std::int32_t num_tokens, 
   if (kv_.allocate(sequence.slot, demand)) return Grant::kGiven;
   const std::int32_t slots =
       std::min(sequence.computed_tokens + num_tokens + num_lookahead_tokens_, max_model_len_);
-  if (can_never_hold(slots)) {
+  if (never_fits(sequence.computed_tokens, slots)) {
     running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(index));
     reject(sequence, too_large(slots), plan);
     return Grant::kRejected;
@@ -286,10 +292,13 @@ bool VllmV1::admit(Sequence& s, StepPlan& plan) {
     return true;
   }
   num_tokens = std::min(num_tokens, budget_);
-  if (reserve_full_isl_ && !kv_.fits(s.slot, {hit.tokens, known - hit.tokens, 0, known}, hit)) {
-    return false;
+  if (reserve_full_isl_ && !whole_prompt_fits(s, hit)) return false;
+  if (!kv_.allocate(s.slot, {hit.tokens, num_tokens, 0, known}, hit)) {
+    if (!never_fits(hit.tokens, hit.tokens + num_tokens)) return false;
+    waiting_.pop_front();
+    reject(s, too_large(known), plan);
+    return true;
   }
-  if (!kv_.allocate(s.slot, {hit.tokens, num_tokens, 0, known}, hit)) return false;
 
   waiting_.pop_front();
   running_.push_back(&s);
@@ -348,11 +357,27 @@ void VllmV1::reject(Sequence& sequence, const std::string& reason, StepPlan& pla
 }
 
 bool VllmV1::can_never_hold(std::int32_t tokens) const {
-  return kv_.blocks_for(tokens) > kv_.pool().usable_blocks();
+  return kv_.least_blocks(tokens) > kv_.pool().usable_blocks();
+}
+
+// A step from `computed` to `end` tokens, were the sequence alone.
+bool VllmV1::never_fits(std::int32_t computed, std::int32_t end) const {
+  return kv_.blocks_of_step(computed, end) > kv_.pool().usable_blocks();
+}
+
+// With windows: what it holds at most on its way.
+bool VllmV1::whole_prompt_fits(const Sequence& s, const PrefixHit& hit) const {
+  const std::int32_t known = s.known_tokens();
+  if (kv_.groups() == nullptr) {
+    return kv_.fits(s.slot, {hit.tokens, known - hit.tokens, 0, known}, hit);
+  }
+  const std::int64_t most = kv_.most_blocks(known, max_step_tokens_);
+  return std::min(most, kv_.pool().usable_blocks()) <= kv_.pool().free_blocks();
 }
 
 std::string VllmV1::too_large(std::int32_t tokens) const {
-  return std::to_string(tokens) + " tokens need " + std::to_string(kv_.blocks_for(tokens)) +
+  return std::to_string(tokens) + " tokens need " +
+         std::to_string(kv_.most_blocks(tokens, max_step_tokens_)) +
          " KV blocks; the cache has " + std::to_string(kv_.pool().usable_blocks());
 }
 

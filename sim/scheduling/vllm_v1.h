@@ -43,6 +43,9 @@ namespace headway {
 // Decoding sequences may be gathered (vllm_v1_gathered.cpp, SchedulerConfig::gather_decodes): what a
 // plan does for them is the same, found without walking them.
 //
+// Layers that keep a window or a state have block tables of their own (kv/group_tables.h). Then
+// decodes are not gathered, and the samples of a prompt must not come as a group.
+//
 // Where vLLM refuses to start or would wait for ever (a sequence larger than the whole cache or,
 // without chunked prefill, than a step), the sequence is rejected with the reason (INV-6).
 class VllmV1 : public Scheduler {
@@ -64,7 +67,7 @@ class VllmV1 : public Scheduler {
   }
   std::int64_t running() const override { return static_cast<std::int64_t>(running_.size()); }
   KvUsage kv_usage() const override { return kv_.usage(); }
-  const PagedKv* paged_kv() const override { return &kv_; }
+  const PagedKv* paged_kv() const override { return kv_.groups() ? nullptr : &kv_; }
   void check_kv() const override { kv_.check(); }
 
   // For the conformance replay: the queues in order, the block tables.
@@ -98,6 +101,9 @@ class VllmV1 : public Scheduler {
   void gather(StepPlan& plan);
   void scatter(Sequence& sequence);
   void scatter_all(StepPlan& plan);
+  void repeats_one_by_one(const StepPlan& plan, Repeats& out) const;
+  void repeat_one_by_one(std::int64_t steps);
+  std::int64_t steps_before_end(const Sequence& sequence) const;
   std::int32_t longest_answer(const Sequence& sequence) const;
   void complete_gathered(StepUpdate& update);
   void complete_entry(const ScheduledSequence& entry, std::int32_t accepted, StepUpdate& update);
@@ -109,6 +115,8 @@ class VllmV1 : public Scheduler {
   void reject(Sequence& sequence, const std::string& reason, StepPlan& plan);
   std::string why_never(const Sequence& sequence) const;  // "" = it can run
   bool can_never_hold(std::int32_t tokens) const;
+  bool never_fits(std::int32_t computed, std::int32_t end) const;
+  bool whole_prompt_fits(const Sequence& sequence, const PrefixHit& hit) const;
   std::string too_large(std::int32_t tokens) const;
 
   // Groups (vllm_v1_groups.cpp).
@@ -144,6 +152,7 @@ class VllmV1 : public Scheduler {
   WaitingQueue waiting_;
   std::vector<Sequence*> running_;  // in order of admission; the gathered ones stand first
   DecodeSet decodes_;               // the gathered ones
+  bool keeps_step_;  // plans and results alternate one for one: a decode batch may repeat
   bool gathers_;
   std::vector<Rejection> refused_;  // at the door; reported by the next plan
   std::int32_t budget_ = 0;         // tokens left in the step being planned
@@ -151,6 +160,7 @@ class VllmV1 : public Scheduler {
   std::int64_t followers_ = 0;      // members whose group has yet to fork
   std::int64_t seats_kept_ = 0;     // for those of them whose leader runs
   std::vector<Sequence*> staying_;  // beams that go on; a buffer
+  mutable std::vector<std::uint32_t> slots_;  // buffer of repeats_one_by_one()
   bool left_running_ = false;       // complete() finished someone: running_ must be compacted
 };
 

@@ -97,6 +97,7 @@ void VllmV1::complete_gathered(StepUpdate& update) {
 
 void VllmV1::repeats(const StepPlan& plan, Repeats& out) const {
   out.clear();
+  if (kv_.groups() != nullptr) return repeats_one_by_one(plan, out);
   const bool all_gathered = plan.scheduled.empty() && decodes_.size() == running();
   if (!all_gathered || !decodes_.steady() || !nobody_will_join(plan)) return;
   out.steps = decodes_.next_finish() - decodes_.planned();
@@ -115,6 +116,7 @@ bool VllmV1::nobody_will_join(const StepPlan& plan) const {
 }
 
 void VllmV1::repeat(const StepPlan&, std::int64_t steps) {
+  if (kv_.groups() != nullptr) return repeat_one_by_one(steps);
   kv_.tick(steps);
   if (prefix_caching_) {
     const std::int64_t newest = kv_.ticks() - (async_ ? 1 : 0);

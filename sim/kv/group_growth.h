@@ -1,0 +1,77 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "sim/kv/kv_layout.h"
+
+namespace headway {
+
+// What decode steps take and give back of blocks under a layout of groups, sequence by sequence and
+// group by group: a block when the last one is full, then one a block's length; and one goes with
+// each block's length that a window slides.
+class GroupGrowth {
+ public:
+  // No more than `steps` steps are looked at.
+  GroupGrowth(const KvLayout& layout, std::int64_t steps)
+      : steps_(std::min(steps, kFarthest)),
+        takes_(static_cast<std::size_t>(layout.period()), 0),
+        gives_(takes_.size(), 0) {}
+
+  // A sequence that stores `tokens` tokens, in a table of `size` blocks of which the first `skipped`
+  // have left the window.
+  void add(const KvGroup& group, std::int64_t tokens, std::int64_t size, std::int64_t skipped) {
+    if (group.kind == KvKind::kState) return;
+    const std::int64_t room = size * group.block_size - tokens;
+    if (room < 0 || room >= group.block_size) {
+      steps_ = 0;
+      return;
+    }
+    mark(takes_, room, group.block_size);
+    if (group.kind == KvKind::kWindow) slide(group, (skipped + 1) * group.block_size - tokens);
+  }
+
+  // So many steps find their blocks among `free`, whatever the order of the sequences; `change` is
+  // the blocks that each takes, with their period.
+  std::int64_t finish(std::int64_t free, std::vector<std::int32_t>& change) {
+    change.resize(takes_.size());
+    for (std::size_t i = 0; i < change.size(); ++i) change[i] = takes_[i] - gives_[i];
+    std::size_t place = 0;
+    for (std::int64_t step = 0; step < steps_; ++step) {
+      if (takes_[place] > free) return step;
+      free -= change[place];
+      if (++place == change.size()) place = 0;
+    }
+    return std::max<std::int64_t>(steps_, 0);
+  }
+
+ private:
+  static constexpr std::int64_t kFarthest = 4096;
+
+  // Step n + 1 begins with tokens + n tokens and frees what lies before its window. Where the first
+  // block goes later than a block's length from now, the steps end before it: there is no period yet.
+  void slide(const KvGroup& group, std::int64_t end_of_block) {
+    const std::int64_t before = end_of_block + group.window - 1;  // steps before the one that frees
+    if (before < 0) {
+      steps_ = 0;
+    } else if (before >= group.block_size) {
+      steps_ = std::min(steps_, before);
+    } else {
+      mark(gives_, before, group.block_size);
+    }
+  }
+
+  static void mark(std::vector<std::int32_t>& steps, std::int64_t first, std::int32_t stride) {
+    for (auto i = static_cast<std::size_t>(first); i < steps.size();
+         i += static_cast<std::size_t>(stride)) {
+      ++steps[i];
+    }
+  }
+
+  std::int64_t steps_;
+  std::vector<std::int32_t> takes_, gives_;  // by step, modulo the period
+};
+
+}  // namespace headway
