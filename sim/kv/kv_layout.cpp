@@ -1,6 +1,8 @@
 #include "sim/kv/kv_layout.h"
 
+#include <bit>
 #include <cmath>
+#include <utility>
 
 #include "sim/core/errors.h"
 
@@ -30,13 +32,10 @@ LayerCache rank_cache(LayerSpec layer, const KvLayoutOptions& o) {
 struct Kind {
   LayerCache cache = {};
   std::vector<std::int32_t> layers = {};
-  std::int64_t groups = 1;
+  double bytes_here = 0;  // a token, or of states: over the layers of this stage
 
   bool recurrent() const { return cache.state_bytes > 0; }
-  bool like(const LayerCache& c) const {
-    return c.bytes_per_token == cache.bytes_per_token && c.window == cache.window &&
-           c.state_bytes == cache.state_bytes;
-  }
+  std::int64_t size() const { return std::ssize(layers); }
 };
 
 class Layout {
@@ -44,25 +43,27 @@ class Layout {
   Layout(const ModelSpec& model, const KvLayoutOptions& options, std::int32_t first,
          std::int32_t layers)
       : options_(options), first_(first), end_(first + layers) {
+    for (const LayerSpec& layer : model.layers) {
+      const SparseSpec& sparse = layer.mixer.sparse;
+      if (layer.mixer.is_attention() && sparse.compression > 1) compressed_ = true;
+    }
     for (std::int32_t i = 0; i < model.num_hidden_layers(); ++i) {
-      add(rank_cache(model.layers[static_cast<std::size_t>(i)], options), i);
+      add_layer(model.layers[static_cast<std::size_t>(i)], i);
     }
   }
 
   KvLayout make() {
-    const bool attention = std::any_of(kinds_.begin(), kinds_.end(),
-                                       [](const Kind& kind) { return !kind.recurrent(); });
-    out_.recurrent = std::any_of(kinds_.begin(), kinds_.end(),
-                                 [](const Kind& kind) { return kind.recurrent(); });
+    const auto recurrent = [](const Kind& kind) { return kind.recurrent(); };
+    out_.recurrent = std::any_of(kinds_.begin(), kinds_.end(), recurrent);
     out_.block_size = options_.block_size;
-    if (!attention) {
+    if (std::all_of(kinds_.begin(), kinds_.end(), recurrent)) {
       states_alone();
-    } else if (options_.rule == KvRule::kAllTokens) {
-      one_group(0);
-    } else if (!out_.recurrent && same_tokens()) {
-      one_group(kinds_[0].cache.window);
+    } else if (groups() && (out_.recurrent || !same_tokens())) {
+      if (compressed_) merge_kinds();
+      size_blocks();
+      compressed_ ? a_group_a_kind() : groups_of_equal_size();
     } else {
-      share_pages();
+      one_group();
     }
     // A model that keeps nothing at all still counts its sequences.
     out_.block_bytes = std::max<std::int64_t>(out_.block_bytes, 1);
@@ -70,17 +71,35 @@ class Layout {
   }
 
  private:
+  bool groups() const { return options_.rule == KvRule::kGroups; }
   bool here(std::int32_t layer) const { return layer >= first_ && layer < end_; }
+
+  // A compressed layer's last tokens, kept as they are, are a window beside its entries.
+  void add_layer(const LayerSpec& layer, std::int32_t index) {
+    LayerCache cache = rank_cache(layer, options_);
+    if (groups() && layer.mixer.is_attention() && cache.state_bytes > 0) {
+      const std::int32_t window = layer.mixer.window;
+      add({.bytes_per_token = cache.state_bytes / window, .window = window}, index);
+      cache.state_bytes = 0;
+    }
+    if (options_.rule == KvRule::kAllTokens) {
+      add({.bytes_per_token = cache.bytes_per_token}, index);
+      add({.state_bytes = cache.state_bytes}, index);
+    } else {
+      add(cache, index);
+    }
+  }
 
   void add(const LayerCache& cache, std::int32_t layer) {
     if (cache.bytes_per_token == 0 && cache.state_bytes == 0) return;
-    auto kind = std::find_if(kinds_.begin(), kinds_.end(),
-                             [&](const Kind& other) { return other.like(cache); });
-    if (kind == kinds_.end()) kind = kinds_.insert(kind, Kind{.cache = cache});
+    const auto alike = [&](const Kind& kind) {
+      return kind.cache.bytes_per_token == cache.bytes_per_token &&
+             kind.cache.window == cache.window && kind.cache.state_bytes == cache.state_bytes;
+    };
+    auto kind = std::find_if(kinds_.begin(), kinds_.end(), alike);
+    if (kind == kinds_.end()) kind = kinds_.insert(kind, {.cache = cache});
     kind->layers.push_back(layer);
-    if (!here(layer)) return;
-    token_bytes_ += cache.bytes_per_token;
-    state_bytes_ += cache.state_bytes;
+    if (here(layer)) kind->bytes_here += cache.bytes_per_token + cache.state_bytes;
   }
 
   bool same_tokens() const {
@@ -89,10 +108,10 @@ class Layout {
     });
   }
 
-  KvGroup group_of(const Kind& kind, std::int32_t block_size) const {
-    KvGroup group{.layers = static_cast<std::int32_t>(kind.layers.size()),
+  KvGroup group_of(const Kind& kind, std::int64_t block_size) const {
+    KvGroup group{.layers = static_cast<std::int32_t>(kind.size()),
                   .window = kind.cache.window,
-                  .block_size = block_size};
+                  .block_size = static_cast<std::int32_t>(block_size)};
     if (kind.recurrent()) {
       group.kind = KvKind::kState;
       group.states = 1 + options_.drafted_tokens;
@@ -103,80 +122,128 @@ class Layout {
   }
 
   void states_alone() {
-    out_.block_bytes = whole(state_bytes_);
     Kind all;
     for (const Kind& kind : kinds_) {
-      all.cache = kind.cache;
+      all.cache.state_bytes += kind.cache.state_bytes;
       all.layers.insert(all.layers.end(), kind.layers.begin(), kind.layers.end());
+      all.bytes_here += kind.bytes_here;
     }
-    KvGroup group = group_of(all, options_.block_size);
-    if (options_.rule == KvRule::kAllTokens || kinds_.empty()) {
+    out_.block_bytes = whole(all.bytes_here);
+    if (!groups() || kinds_.empty()) {
       SIM_CHECK(options_.max_model_len > 0);
       out_.block_size = options_.max_model_len;
-      group = {.layers = group.layers, .block_size = out_.block_size};
+      all.cache.state_bytes = 0;
     }
-    out_.groups.push_back(group);
+    out_.groups.push_back(group_of(all, out_.block_size));
   }
 
-  void one_group(std::int32_t window) {
-    Kind all{.cache = {.bytes_per_token = token_bytes_, .window = window}};
+  void one_group() {
+    Kind all{.cache = {.window = kinds_[0].cache.window}};
+    double states = 0;
     for (const Kind& kind : kinds_) {
-      if (kind.recurrent()) continue;
+      if (kind.recurrent()) {
+        states += kind.bytes_here;
+        continue;
+      }
       all.layers.insert(all.layers.end(), kind.layers.begin(), kind.layers.end());
+      all.bytes_here += kind.bytes_here;
     }
     out_.groups.push_back(group_of(all, options_.block_size));
-    out_.block_bytes = whole(token_bytes_ * options_.block_size);
-    out_.state_bytes = whole(state_bytes_);
+    out_.block_bytes = whole(all.bytes_here * options_.block_size);
+    out_.state_bytes = whole(states);
   }
 
-  void share_pages() {
+  // Kinds that differ in nothing but width become one, as wide as all of its layers together.
+  void merge_kinds() {
+    std::vector<Kind> merged;
+    for (const Kind& kind : kinds_) {
+      const auto alike = [&](const Kind& other) {
+        return other.cache.window == kind.cache.window && other.recurrent() == kind.recurrent();
+      };
+      auto into = std::find_if(merged.begin(), merged.end(), alike);
+      if (into == merged.end()) {
+        into = merged.insert(into, {.cache = {.window = kind.cache.window}});
+      }
+      const auto layers = static_cast<double>(kind.size());
+      into->cache.bytes_per_token += layers * kind.cache.bytes_per_token;
+      into->cache.state_bytes += layers * kind.cache.state_bytes;
+      into->bytes_here += kind.bytes_here;
+      into->layers.insert(into->layers.end(), kind.layers.begin(), kind.layers.end());
+    }
+    kinds_ = std::move(merged);
+  }
+
+  // The block size of the widest kind, and how many times as many tokens the others have a block.
+  void size_blocks() {
     double widest = 0, largest = 0;
     for (const Kind& kind : kinds_) {
       widest = std::max(widest, kind.cache.bytes_per_token);
       largest = std::max(largest, kind.cache.state_bytes);
     }
-    const auto unit = kKernelBlock * widest;
-    const auto least = largest > 0 ? kKernelBlock * whole(largest / unit) : 0;
+    const auto least = kKernelBlock * whole(largest / (kKernelBlock * widest));
     out_.block_size =
         static_cast<std::int32_t>(std::max<std::int64_t>(options_.block_size, least));
-    const std::int64_t page = whole(out_.block_size * widest);
+    page_ = whole(out_.block_size * widest);
+    for (const Kind& kind : kinds_) {
+      const std::int64_t own = whole(out_.block_size * kind.cache.bytes_per_token);
+      ratios_.push_back(kind.recurrent() ? 1 : page_ / own);
+    }
+    // A prefix that all groups have is of whole blocks of each.
+    const std::int64_t most = *std::max_element(ratios_.begin(), ratios_.end());
+    const bool nested = std::all_of(ratios_.begin(), ratios_.end(),
+                                    [&](std::int64_t ratio) { return most % ratio == 0; });
+    for (std::int64_t& ratio : ratios_) {
+      if (!nested) {
+        ratio = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(ratio)));
+      }
+    }
+  }
+
+  void a_group_a_kind() {
+    for (std::size_t k = 0; k < kinds_.size(); ++k) {
+      out_.groups.push_back(group_of(kinds_[k], out_.block_size * ratios_[k]));
+      const double tokens = kinds_[k].recurrent() ? 1 : out_.groups.back().block_size;
+      out_.block_bytes = std::max(out_.block_bytes, whole(tokens * kinds_[k].bytes_here));
+    }
+  }
+
+  void groups_of_equal_size() {
     std::int64_t in_group = 0;
     const std::int64_t size = group_size();
-    for (Kind& kind : kinds_) {
-      kind.groups = divide_up(std::ssize(kind.layers), size);
-      out_.padding_layers += static_cast<std::int32_t>(kind.groups * size - std::ssize(kind.layers));
-      const std::int64_t own = whole(out_.block_size * kind.cache.bytes_per_token);
-      const std::int64_t ratio = kind.recurrent() ? 1 : page / own;
-      for (std::int64_t i = 0; i < kind.groups; ++i) {
-        KvGroup group = group_of(kind, static_cast<std::int32_t>(out_.block_size * ratio));
+    for (std::size_t k = 0; k < kinds_.size(); ++k) {
+      const std::vector<std::int32_t>& layers = kinds_[k].layers;
+      const std::int64_t groups = divide_up(std::ssize(layers), size);
+      out_.padding_layers += static_cast<std::int32_t>(groups * size - std::ssize(layers));
+      for (std::int64_t i = 0; i < groups; ++i) {
+        KvGroup group = group_of(kinds_[k], out_.block_size * ratios_[k]);
         group.layers = 0;
         std::int64_t layers_here = 0;
-        for (auto at = static_cast<std::size_t>(i); at < kind.layers.size();
-             at += static_cast<std::size_t>(kind.groups)) {
+        for (std::int64_t at = i; at < std::ssize(layers); at += groups) {
           ++group.layers;
-          layers_here += here(kind.layers[at]) ? 1 : 0;
+          layers_here += here(layers[static_cast<std::size_t>(at)]) ? 1 : 0;
         }
         in_group = std::max(in_group, layers_here);
         out_.groups.push_back(group);
       }
     }
-    out_.block_bytes = page * in_group;
+    out_.block_bytes = page_ * in_group;
   }
 
   std::int64_t group_size() const {
     std::int64_t fewest = INT64_MAX, most = 0;
     for (const Kind& kind : kinds_) {
-      fewest = std::min<std::int64_t>(fewest, std::ssize(kind.layers));
-      most = std::max<std::int64_t>(most, std::ssize(kind.layers));
+      fewest = std::min(fewest, kind.size());
+      most = std::max(most, kind.size());
     }
     return static_cast<double>(most) < kPadUpTo * static_cast<double>(fewest) ? most : fewest;
   }
 
   const KvLayoutOptions& options_;
   std::int32_t first_, end_;
+  bool compressed_ = false;
   std::vector<Kind> kinds_;
-  double token_bytes_ = 0;  // of the layers here, a token
-  double state_bytes_ = 0;  // of the layers here, a sequence
+  std::int64_t page_ = 0;              // bytes of a block of one layer
+  std::vector<std::int64_t> ratios_;   // by kind
   KvLayout out_;
 };
 

@@ -22,6 +22,8 @@ enum class KvRule : std::uint8_t {
   //    layer's block is no smaller than a state, which is padded to it. Kinds whose tokens are
   //    smaller get as many more tokens a block (the remainder is padding; vLLM refuses it).
   //  - Layers that all keep the same tokens form one group, however wide each is.
+  // Of compressed layers vLLM's rule says nothing: here all kinds that keep the same tokens are one
+  // group (compressed entries, windows, states), however many layers each has.
   kGroups,
   // One block table: every attention layer keeps every token (vLLM V0; SGLang with
   // disable_hybrid_swa_memory). States lie beside the blocks, a slot for each sequence that may
