@@ -15,11 +15,13 @@ std::optional<ReservationRule> parse_reservation_rule(std::string_view kv_alloca
 }
 
 ContiguousKv::ContiguousKv(std::int64_t num_blocks, std::int32_t block_size,
-                           std::int32_t max_model_len, ReservationRule rule)
+                           std::int32_t max_model_len, ReservationRule rule,
+                           const KvLayout& layout)
     : total_(num_blocks),
       block_size_(block_size),
       max_model_len_(max_model_len),
       rule_(rule),
+      layout_(layout),
       free_(num_blocks) {
   SIM_CHECK(num_blocks >= 0 && block_size >= 1 && max_model_len >= 1);
   if (num_blocks > 0) runs_.push_back({0, num_blocks});
@@ -33,7 +35,7 @@ std::int64_t ContiguousKv::reservation(const AdmissionDemand& demand) const {
     const auto output = std::bit_ceil(static_cast<std::uint32_t>(demand.output_tokens));
     tokens = std::min<std::int64_t>(std::int64_t{demand.prompt_tokens} + output, max_model_len_);
   }
-  return ceil_div(std::max<std::int64_t>(tokens, demand.tokens_now), block_size_);
+  return blocks_for(std::max<std::int64_t>(tokens, demand.tokens_now));
 }
 
 std::size_t ContiguousKv::first_fit(std::int64_t length) const {
@@ -70,7 +72,8 @@ void ContiguousKv::admit(std::uint32_t slot, const AdmissionDemand& demand) {
 
 bool ContiguousKv::store(std::uint32_t slot, std::int32_t tokens) {
   Reservation& reservation = by_slot_[slot];
-  SIM_CHECK(tokens <= reservation.length * block_size_, "more tokens than were reserved");
+  SIM_CHECK(tokens <= reservation.length * block_size_ || blocks_for(tokens) <= reservation.length,
+            "more tokens than were reserved");
   tokens_ += tokens - reservation.tokens;
   reservation.tokens = tokens;
   return true;
@@ -113,7 +116,7 @@ void ContiguousKv::scatter(std::uint32_t slot) {
   Reservation& reservation = by_slot_[slot];
   SIM_CHECK(reservation.gathered_at != kAlone);
   reservation.tokens = static_cast<std::int32_t>(stored(reservation));
-  SIM_CHECK(reservation.tokens <= reservation.length * block_size_,
+  SIM_CHECK(blocks_for(reservation.tokens) <= reservation.length,
             "more tokens than were reserved");
   reservation.gathered_at = kAlone;
   --gathered_;
@@ -140,7 +143,7 @@ std::int64_t ContiguousKv::blocks_of(std::uint32_t slot) const {
 
 std::int64_t ContiguousKv::max_sequences() const {
   if (rule_ != ReservationRule::kMax) return INT64_MAX;
-  return total_ / ceil_div(max_model_len_, block_size_);
+  return total_ / blocks_for(max_model_len_);
 }
 
 KvUsage ContiguousKv::usage() const {
@@ -151,6 +154,10 @@ KvUsage ContiguousKv::usage() const {
                 .tokens_stored = tokens_};
   for (const Run& run : runs_)
     usage.largest_free_run = std::max(usage.largest_free_run, run.length);
+  if (!layout_.plain()) {
+    usage.block_size = 0;
+    return usage;
+  }
   usage.tokens_reserved_later = at_end_ - tokens_;
   usage.tokens_never_used = usage.held_blocks * block_size_ - at_end_;
   return usage;
@@ -162,7 +169,7 @@ void ContiguousKv::check() const {
   std::int64_t at_end = 0;
   for (const auto* list : {&by_slot_, &retained_}) {
     for (const Reservation& r : *list) {
-      SIM_CHECK(stored(r) <= r.at_end && r.at_end <= r.length * block_size_);
+      SIM_CHECK(stored(r) <= r.at_end && (r.at_end == 0 || blocks_for(r.at_end) <= r.length));
       if (r.length > 0) all.push_back({r.start, r.length});
       tokens += stored(r);
       at_end += r.at_end;

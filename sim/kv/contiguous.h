@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/kv/kv_layout.h"
 #include "sim/kv/kv_store.h"
 
 namespace headway {
@@ -25,10 +26,13 @@ std::optional<ReservationRule> parse_reservation_rule(std::string_view kv_alloca
 // Two kinds of waste show in usage(): internal (tokens_reserved_later, tokens_never_used) and
 // external (free_blocks beyond largest_free_run: free, but too scattered for a longer
 // reservation). Reservations are whole blocks; block_size 1 gives the token-exact allocator.
+//
+// Under a layout that is not plain, a reservation is what full attention needs of all tokens, a ring
+// for each window and the states (kv_layout.h); of waste nothing is said then.
 class ContiguousKv final : public KvStore {
  public:
   ContiguousKv(std::int64_t num_blocks, std::int32_t block_size, std::int32_t max_model_len,
-               ReservationRule rule);
+               ReservationRule rule, const KvLayout& layout = {});
 
   bool ever_fits(const AdmissionDemand& demand, std::int64_t spare) const override;
   bool can_admit(const AdmissionDemand& demand, std::int64_t spare) const override;
@@ -71,6 +75,9 @@ class ContiguousKv final : public KvStore {
   std::int64_t stored(const Reservation& r) const {  // after the ticks so far
     return r.tokens + (r.gathered_at == kAlone ? 0 : ticks_ - r.gathered_at);
   }
+  std::int64_t blocks_for(std::int64_t tokens) const {
+    return layout_.plain() ? ceil_div(tokens, block_size_) : layout_.ring(tokens);
+  }
   std::size_t first_fit(std::int64_t length) const;  // index into runs_, or its size
   void give_back(const Reservation& reservation);
   void release_run(Run run);
@@ -79,6 +86,7 @@ class ContiguousKv final : public KvStore {
   std::int32_t block_size_;
   std::int32_t max_model_len_;
   ReservationRule rule_;
+  KvLayout layout_;
   std::int64_t free_;
   std::vector<Run> runs_;  // free, by start; never two that touch
   std::vector<Reservation> by_slot_;

@@ -30,7 +30,18 @@ class GroupGrowth {
       return;
     }
     mark(takes_, room, group.block_size);
-    if (group.kind == KvKind::kWindow) slide(group, (skipped + 1) * group.block_size - tokens);
+    if (group.kind == KvKind::kWindow) slide(group, tokens, skipped);
+  }
+
+  // The same where a window is a ring (KvGroup::ring).
+  void add_ring(const KvGroup& group, std::int64_t tokens) {
+    const std::int64_t size = group.ring(tokens);
+    const bool full = group.kind != KvKind::kFull && size == group.ring(INT64_MAX / 2);
+    if (full) return;
+    add({.block_size = group.block_size}, tokens, size, 0);
+    if (group.kind == KvKind::kWindow) {
+      steps_ = std::min(steps_, group.ring(INT64_MAX / 2) * group.block_size - tokens);
+    }
   }
 
   // So many steps find their blocks among `free`, whatever the order of the sequences; `change` is
@@ -50,16 +61,17 @@ class GroupGrowth {
  private:
   static constexpr std::int64_t kFarthest = 4096;
 
-  // Step n + 1 begins with tokens + n tokens and frees what lies before its window. Where the first
-  // block goes later than a block's length from now, the steps end before it: there is no period yet.
-  void slide(const KvGroup& group, std::int64_t end_of_block) {
-    const std::int64_t before = end_of_block + group.window - 1;  // steps before the one that frees
+  // Step n + 1 begins with tokens + n tokens and frees what lies before its window. The first block
+  // to go has none a block's length before it, so there is no period yet: the steps end before it,
+  // unless it goes within one (and so late that not even the newest step seems to have freed one).
+  void slide(const KvGroup& group, std::int64_t tokens, std::int64_t skipped) {
+    const std::int64_t before = (skipped + 1) * group.block_size + group.window - 1 - tokens;
     if (before < 0) {
       steps_ = 0;
-    } else if (before >= group.block_size) {
-      steps_ = std::min(steps_, before);
-    } else {
+    } else if (before < group.block_size - (skipped == 0 ? 1 : 0)) {
       mark(gives_, before, group.block_size);
+    } else {
+      steps_ = std::min(steps_, before);
     }
   }
 

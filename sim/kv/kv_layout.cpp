@@ -263,6 +263,13 @@ std::int64_t KvLayout::most(std::int64_t tokens, std::int64_t step) const {
   return blocks;
 }
 
+std::int64_t KvLayout::ring(std::int64_t tokens, std::int64_t more) const {
+  if (groups.empty()) return divide_up(tokens, block_size);
+  std::int64_t blocks = 0;
+  for (const KvGroup& group : groups) blocks += group.ring(tokens, more);
+  return blocks;
+}
+
 std::int32_t KvLayout::period() const {
   std::int32_t longest = block_size;
   for (const KvGroup& group : groups) longest = std::max(longest, group.block_size);

@@ -60,6 +60,13 @@ struct KvGroup {
     if (kind != KvKind::kWindow) return reach(tokens);
     return reach(std::min(window - 1 + step, tokens)) + 1;
   }
+  // Where a window is a ring of blocks that are written again and again, rather than a table: it holds
+  // the window and `more` tokens besides (vLLM 0.2's block_sliding_window; llama.cpp's cells for
+  // windowed layers). Never less for more tokens.
+  std::int64_t ring(std::int64_t tokens, std::int64_t more = 0) const {
+    if (kind != KvKind::kWindow) return reach(tokens);
+    return reach(std::min(tokens, window + more));
+  }
   bool operator==(const KvGroup&) const = default;
 };
 
@@ -81,6 +88,7 @@ struct KvLayout {
   // Sums over the groups: what KvGroup has of each. Of a plain layout without groups, too.
   std::int64_t held(std::int64_t computed, std::int64_t end) const;
   std::int64_t most(std::int64_t tokens, std::int64_t step) const;
+  std::int64_t ring(std::int64_t tokens, std::int64_t more = 0) const;
   // Least blocks with which a sequence gets to so many tokens, however small its steps.
   std::int64_t least(std::int64_t tokens) const {
     return held(std::max<std::int64_t>(0, tokens - 1), tokens);

@@ -211,11 +211,11 @@ void check_longest(const ModelSpec& model, const MemoryOptions& options, const M
                    const std::string& file) {
   const bool given = options.max_model_len > 0;
   const std::int64_t longest = given ? options.max_model_len : model.max_position_embeddings;
-  const std::int64_t needed = b.layout.most(longest, options.max_num_batched_tokens);
+  const std::int64_t step = std::int64_t{options.max_num_batched_tokens} + options.drafted_tokens;
+  const std::int64_t needed = b.layout.most(longest, step);
   const std::int64_t held = b.num_gpu_blocks - 1;
   if (needed <= held) return;
-  const std::int64_t fits =
-      longest_held(b.layout, held, options.max_num_batched_tokens, longest);
+  const std::int64_t fits = longest_held(b.layout, held, step, longest);
   const std::string tokens = b.layout.plain()
                                  ? std::to_string(b.block_size) + " tokens"
                                  : std::to_string(b.layout.groups.size()) + " groups of layers";

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <iterator>
 #include <span>
 
 #include "sim/core/sim_time.h"
@@ -22,7 +24,7 @@ struct DecodeRunRecord {
   double fixed_us = 0;                       // the part of gpu_us that all steps share
   std::array<double, 7> fixed_class_us{};    // the same by OpClass
   std::array<double, 4> fixed_coverage_us{}; // and by Coverage
-  // KV blocks taken from the first step to the i-th after it, periodic: a whole period takes
+  // KV blocks taken (less those given back) from the first step to the i-th after it, periodic: a whole period takes
   // blocks_taken.back(), its first i steps blocks_taken[i]. Empty: none are ever taken.
   std::span<const std::int64_t> blocks_taken;
   std::int64_t block_size = 0;
@@ -34,6 +36,16 @@ struct DecodeRunRecord {
     const auto period = static_cast<std::int64_t>(blocks_taken.size()) - 1;
     return step / period * blocks_taken.back() +
            blocks_taken[static_cast<std::size_t>(step % period)];
+  }
+  // The most that any of the steps up to it has: blocks may go back where windows slide.
+  std::int64_t most_blocks_taken_by(std::int64_t step) const {
+    std::int64_t most = blocks_taken_by(step);
+    const std::int64_t period = std::ssize(blocks_taken) - 1;
+    for (std::int64_t i = 0; i < std::min(period, step); ++i) {
+      const std::int64_t rounds = blocks_taken.back() > 0 ? (step - i) / period : 0;
+      most = std::max(most, blocks_taken_by(rounds * period + i));
+    }
+    return most;
   }
   // Any of the steps as a record of its own.
   StepRecord at(std::int64_t step) const;

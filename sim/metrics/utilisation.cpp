@@ -74,7 +74,7 @@ void Utilisation::on_decode_run(const DecodeRunRecord& run) {
   const SimTime start = s.start + s.duration;
   const auto weight = static_cast<double>(cover(s, start, run.ends.back()));
   const std::int64_t duration = (run.ends.back() - start).ns();
-  const std::int64_t last_kv = s.kv_blocks + run.blocks_taken_by(later);
+  const std::int64_t most_kv = s.kv_blocks + run.most_blocks_taken_by(later);
   // Above the first step's, x ns: what is added with a step counts from its start to the end.
   std::int64_t starts_ns = 0;
   for (std::int64_t i = 0; i < later; ++i) starts_ns += run.ends[static_cast<std::size_t>(i)].ns();
@@ -116,9 +116,9 @@ void Utilisation::on_decode_run(const DecodeRunRecord& run) {
   gpu_ns_ += duration - later * s.host.ns();
   host_ns_ += later * s.host.ns();
   sum_.decode_tokens += later * s.decode_tokens;
-  sum_.kv_peak_blocks = std::max(sum_.kv_peak_blocks, last_kv);
+  sum_.kv_peak_blocks = std::max(sum_.kv_peak_blocks, most_kv);
   if (s.kv_blocks_total > 0) {
-    sum_.kv_peak_share = std::max(sum_.kv_peak_share, static_cast<double>(last_kv) /
+    sum_.kv_peak_share = std::max(sum_.kv_peak_share, static_cast<double>(most_kv) /
                                                           static_cast<double>(s.kv_blocks_total));
   }
   const auto n = static_cast<double>(later);

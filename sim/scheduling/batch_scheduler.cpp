@@ -8,6 +8,7 @@
 #include "sim/core/suggest.h"
 #include "sim/kv/contiguous.h"
 #include "sim/kv/counted_kv.h"
+#include "sim/kv/ring_kv.h"
 #include "sim/scheduling/speculation_support.h"
 
 namespace headway {
@@ -15,7 +16,10 @@ namespace headway {
 std::unique_ptr<KvStore> make_kv_store(const SchedulerConfig& config, std::string_view own) {
   const EngineOptions& engine = config.engine;
   const std::string name = engine.kv_allocator.empty() ? std::string(own) : engine.kv_allocator;
-  if (name == "paged") return std::make_unique<CountedKv>(config.num_blocks, engine.block_size);
+  if (name == "paged" && config.kv.plain()) {
+    return std::make_unique<CountedKv>(config.num_blocks, engine.block_size);
+  }
+  if (name == "paged") return std::make_unique<RingKv>(config.num_blocks, config.kv);
   const auto rule = parse_reservation_rule(name);
   if (!rule) {
     throw InputError(
@@ -24,7 +28,7 @@ std::unique_ptr<KvStore> make_kv_store(const SchedulerConfig& config, std::strin
          .expected = one_of(name, {"paged", "reserve-max", "reserve-exact", "reserve-pow2"})});
   }
   return std::make_unique<ContiguousKv>(config.num_blocks, engine.block_size, engine.max_model_len,
-                                        *rule);
+                                        *rule, config.kv);
 }
 
 void require_paged_kv(const EngineOptions& engine) {
@@ -43,7 +47,7 @@ std::unique_ptr<KvStore> make_paged_kv(const SchedulerConfig& config) {
 BatchScheduler::BatchScheduler(const SchedulerConfig& config, std::unique_ptr<KvStore> kv)
     : engine_(config.engine),
       kv_(std::move(kv)),
-      gathers_(config.gather_decodes && config.batches_in_flight == 1) {
+      gathers_(config.gather_decodes && config.batches_in_flight == 1 && config.kv.plain()) {
   refuse_speculation(config);
   spare_blocks_ =
       static_cast<std::int64_t>(engine_.watermark * static_cast<double>(config.num_blocks));

@@ -144,6 +144,7 @@ class BatchScheduler : public Scheduler {
   void scatter(Sequence& sequence);
   void complete_gathered(StepUpdate& update);
   void repeats_of_gathered(Repeats& out) const;
+  void repeats_of_layers(const StepPlan& plan, Repeats& out) const;
   void limit_by_kv(Repeats& out, std::int64_t batch) const;
   bool may_repeat(const StepPlan& plan) const;
 

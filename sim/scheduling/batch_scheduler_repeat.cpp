@@ -26,6 +26,7 @@ void BatchScheduler::repeats(const StepPlan& plan, Repeats& out) const {
     return;
   }
   const std::size_t batch = plan.scheduled.size();
+  if (!kv_->uniform()) return repeats_of_layers(plan, out);
   const bool grows = kv_->grows();
   const std::int32_t block_size = engine_.block_size;
   if (grows) out.new_blocks.assign(static_cast<std::size_t>(block_size), 0);
@@ -43,6 +44,21 @@ void BatchScheduler::repeats(const StepPlan& plan, Repeats& out) const {
   if (steps <= 0) return;
   out.steps = steps;
   limit_by_kv(out, static_cast<std::int64_t>(batch));
+}
+
+// Of layers that keep different things of a sequence (kv/kv_layout.h).
+void BatchScheduler::repeats_of_layers(const StepPlan& plan, Repeats& out) const {
+  std::vector<std::uint32_t> slots;
+  std::int64_t steps = std::numeric_limits<std::int64_t>::max();
+  for (std::size_t i = 0; i < plan.scheduled.size(); ++i) {
+    const ScheduledSequence& entry = plan.scheduled[i];
+    const Sequence& s = *entry.sequence;
+    if (entry.sequence != running_[i] || entry.prefill || !entry.samples) return;
+    steps = std::min<std::int64_t>(steps, output_goal(s) - s.output_tokens - 1);
+    slots.push_back(s.slot);
+  }
+  const std::int64_t spare = decode_needs_free_block() ? 1 : 0;
+  if (steps > 0) out.steps = kv_->growth(slots, steps, spare, out.new_blocks);
 }
 
 // REQUIRES: all of the plan were gathered before it.

@@ -17,8 +17,9 @@ constexpr double kSimilarity = 0.1;
 }  // namespace
 
 LlamaCpp::LlamaCpp(const SchedulerConfig& config)
-    : block_size_(config.engine.block_size),
+    : block_size_(config.kv.plain() ? config.engine.block_size : 0),
       num_blocks_(config.num_blocks),
+      layout_(config.kv),
       max_model_len_(config.engine.max_model_len),
       batch_tokens_(std::min(config.engine.n_batch, config.engine.max_num_batched_tokens)),
       piece_tokens_(config.engine.n_ubatch),
@@ -28,6 +29,12 @@ LlamaCpp::LlamaCpp(const SchedulerConfig& config)
           std::min(config.engine.n_parallel, config.engine.max_num_seqs))) {
   SIM_CHECK(!slots_.empty() && batch_tokens_ > 0 && piece_tokens_ > 0 && max_model_len_ > 0);
   slot_blocks_ = num_blocks_ / std::ssize(slots_);
+  if (layout_.groups.empty()) layout_.block_size = config.engine.block_size;
+  if (layout_.plain()) {
+    context_ = static_cast<std::int32_t>(slot_blocks_ * config.engine.block_size);
+    return;
+  }
+  while (context_ < max_model_len_ && blocks_of(context_ + 1) <= slot_blocks_) ++context_;
 }
 
 std::int32_t LlamaCpp::longest() const { return std::min(context(), max_model_len_); }
@@ -116,7 +123,8 @@ std::int32_t LlamaCpp::common_prefix(const Slot& slot, const Request& request,
   const std::int32_t most = std::min(slot.cached_tokens, prompt_tokens);
   std::int32_t n = 0;
   while (n < most && token_at(slot.contents, n) == token_at(request, n)) ++n;
-  return n;
+  // Windowed layers still have the tokens before position n only where it is near the end.
+  return layout_.plain() || n >= slot.cached_tokens - piece_tokens_ ? n : 0;
 }
 
 void LlamaCpp::form_batch() {
@@ -258,18 +266,21 @@ KvUsage LlamaCpp::kv_usage() const {
   KvUsage usage{.total_blocks = num_blocks_, .block_size = block_size_};
   for (const Slot& slot : slots_) {
     if (slot.sequence == nullptr) {
-      usage.cached_blocks += ceil_div(slot.cached_tokens, block_size_);
+      usage.cached_blocks += slot.cached_tokens > 0 ? blocks_of(slot.cached_tokens) : 0;
       continue;
     }
     const Sequence& s = *slot.sequence;
     const std::int32_t at_end = s.prompt_tokens + output_goal(s) - 1;
     usage.held_blocks += slot_blocks_;
     usage.tokens_stored += s.computed_tokens;
+    if (!layout_.plain()) continue;
     usage.tokens_reserved_later += std::max(0, at_end - s.computed_tokens);
   }
   usage.free_blocks = usage.total_blocks - usage.held_blocks;
-  usage.tokens_never_used = usage.held_blocks * block_size_ - usage.tokens_stored -
-                            usage.tokens_reserved_later;
+  if (layout_.plain()) {
+    usage.tokens_never_used = usage.held_blocks * block_size_ - usage.tokens_stored -
+                              usage.tokens_reserved_later;
+  }
   usage.prefix_queries = prefix_queries_;
   usage.prefix_hits = prefix_hits_;
   return usage;

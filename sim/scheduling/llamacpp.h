@@ -26,6 +26,10 @@ namespace headway {
 // plan of its own, and the tokens of the whole batch are sampled with the last one. What a profile
 // charges the host per step is charged per piece.
 //
+// Under a layout with windows (kv/kv_layout.h) a slot keeps, of a windowed layer, the window and a
+// piece (llama_kv_cache_iswa without --swa-full), and reuses a prompt only where what differs from
+// the slot's contents is within a piece of their end; states are a slot's own and never reused.
+//
 // Not followed: context shift and n_cache_reuse (both off by default), states saved to host memory,
 // a unified cache. Slots never used are taken in order; the server takes them from the last.
 // max_num_seqs and max_num_batched_tokens cap n_parallel and n_batch; priorities are unknown.
@@ -82,13 +86,16 @@ class LlamaCpp : public Scheduler {
   Slot* find_slot(const Sequence& sequence);
   // Sampled, but its batch has not ended yet.
   std::int32_t unsent(const Sequence& sequence) const;
-  std::int32_t context() const { return static_cast<std::int32_t>(slot_blocks_ * block_size_); }
+  std::int32_t context() const { return context_; }
+  std::int64_t blocks_of(std::int64_t tokens) const { return layout_.ring(tokens, piece_tokens_); }
   std::int32_t longest() const;  // prompt and answer
   std::int32_t output_goal(const Sequence& sequence) const;
 
   std::int32_t block_size_;
   std::int64_t num_blocks_;
+  KvLayout layout_;
   std::int64_t slot_blocks_;
+  std::int32_t context_ = 0;    // tokens a slot
   std::int32_t max_model_len_;
   std::int32_t batch_tokens_;   // n_batch
   std::int32_t piece_tokens_;   // n_ubatch

@@ -55,7 +55,8 @@ std::span<const SchedulerEntry> scheduler_table() {
        make_sarathi, TokenBudgetRule::kAlways, true, defaults_of_sarathi, true},
       {"trtllm",
        "TensorRT-LLM: KV reserved to each request's end, or pauses on demand; then a batch is cut",
-       make_trtllm, TokenBudgetRule::kAlways, true, defaults_of_trtllm, true},
+       make_trtllm, TokenBudgetRule::kAlways, true, defaults_of_trtllm, true, false,
+       KvRule::kAllTokens},
       {"llamacpp",
        "llama.cpp server 2026: n_parallel slots of equal context; decodes, then prompts slot by slot",
        make_llamacpp},
@@ -87,7 +88,10 @@ void apply_layout(const KvLayout& layout, std::int64_t state_slots, SchedulerCon
   config.engine.block_size = layout.block_size;
   if (layout.recurrent) config.engine.enable_prefix_caching = false;
   // A pool of tokens would let in more short sequences than there are blocks.
-  if (layout.block_a_sequence()) state_slots = config.num_blocks;
+  if (layout.block_a_sequence()) {
+    state_slots = config.num_blocks;
+    config.engine.page_size = 1;
+  }
   if (state_slots == 0) return;
   config.engine.max_num_seqs = static_cast<std::int32_t>(
       std::min<std::int64_t>(config.engine.max_num_seqs, state_slots));

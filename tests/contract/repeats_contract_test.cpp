@@ -244,3 +244,27 @@ TEST_CASE("a repeated plan leaves what its steps would have left", "[contract][s
     CHECK(skipped > 3000);
   }
 }
+
+TEST_CASE("a repeated plan leaves what its steps would have left, whatever the layers keep",
+          "[contract][scheduling][skip][layout]") {
+  for (const SchedulerEntry& row : scheduler_table()) {
+    for (const auto& [name, model] : small_models()) {
+      std::int64_t skipped = 0;
+      for (std::uint64_t seed = 1; seed <= 400; ++seed) {
+        SchedulerCase c = draw_case(row.name, seed, model);
+        c.config.gather_decodes = c.config.speculation.empty();
+        c.config.counts_blocks = seed % 2 == 0;
+        std::string failure;
+        try {
+          skipped += Twins(c, seed).run();
+        } catch (const std::exception& error) {
+          failure = error.what();
+        }
+        INFO(name << ", seed " << seed << "\n" << describe(c));
+        REQUIRE(failure == "");
+      }
+      INFO(row.name << ", " << name);
+      CHECK(skipped > 100);
+    }
+  }
+}

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/model/model_spec.h"
 #include "sim/scheduling/scheduler.h"
 #include "sim/workload/request.h"
 
@@ -25,6 +26,17 @@ TokenBudgetRule token_budget_rule(std::string_view scheduler);
 
 // Draws a case. Settings that a scheduler would refuse are not drawn for it.
 SchedulerCase draw_case(std::string_view scheduler, std::uint64_t seed);
+
+// A case whose layers keep what the model's do, in blocks as few as its longest sequence needs or
+// some more.
+SchedulerCase draw_case(std::string_view scheduler, std::uint64_t seed, const ModelSpec& model);
+// Small models, one for each thing that a layer may keep: a latent, a cache shared across layers, a
+// window (beside full attention, or alone), compressed entries, states (beside attention, or alone).
+struct NamedModel {
+  std::string name;
+  ModelSpec model;
+};
+std::vector<NamedModel> small_models();
 
 // Text of a case for failure messages.
 std::string describe(const SchedulerCase& c);

@@ -171,7 +171,7 @@ class Run {
       if (s.state == SequenceState::kPreempted) SIM_CHECK(s.computed_tokens == 0);
     }
     SIM_CHECK(kv.tokens_stored <= storable, "KV held for sequences that do not run");
-    SIM_CHECK(kv.tokens_stored <= kv.held_blocks * kv.block_size);
+    if (kv.block_size > 0) SIM_CHECK(kv.tokens_stored <= kv.held_blocks * kv.block_size);
   }
 
   void complete_step() {
