@@ -21,8 +21,10 @@ class GroupGrowth {
         gives_(takes_.size(), 0) {}
 
   // A sequence that stores `tokens` tokens, in a table of `size` blocks of which the first `skipped`
-  // have left the window.
-  void add(const KvGroup& group, std::int64_t tokens, std::int64_t size, std::int64_t skipped) {
+  // have left the window. A block that is another's too (`shared`) does not come back with the
+  // window's next move, so the steps end before it.
+  void add(const KvGroup& group, std::int64_t tokens, std::int64_t size, std::int64_t skipped,
+           bool shared = false) {
     if (group.kind == KvKind::kState) return;
     const std::int64_t room = size * group.block_size - tokens;
     if (room < 0 || room >= group.block_size) {
@@ -30,7 +32,7 @@ class GroupGrowth {
       return;
     }
     mark(takes_, room, group.block_size);
-    if (group.kind == KvKind::kWindow) slide(group, tokens, skipped);
+    if (group.kind == KvKind::kWindow) slide(group, tokens, skipped, shared);
   }
 
   // The same where a window is a ring (KvGroup::ring).
@@ -64,11 +66,11 @@ class GroupGrowth {
   // Step n + 1 begins with tokens + n tokens and frees what lies before its window. The first block
   // to go has none a block's length before it, so there is no period yet: the steps end before it,
   // unless it goes within one (and so late that not even the newest step seems to have freed one).
-  void slide(const KvGroup& group, std::int64_t tokens, std::int64_t skipped) {
+  void slide(const KvGroup& group, std::int64_t tokens, std::int64_t skipped, bool shared) {
     const std::int64_t before = (skipped + 1) * group.block_size + group.window - 1 - tokens;
     if (before < 0) {
       steps_ = 0;
-    } else if (before < group.block_size - (skipped == 0 ? 1 : 0)) {
+    } else if (!shared && before < group.block_size - (skipped == 0 ? 1 : 0)) {
       mark(gives_, before, group.block_size);
     } else {
       steps_ = std::min(steps_, before);

@@ -245,13 +245,20 @@ void GroupTables::free(std::uint32_t slot) {
   store(table, 0);
 }
 
+bool GroupTables::shared(const Part& part) const {
+  if (!options_.prefix_caching) return false;
+  return std::any_of(part.blocks.begin() + part.skipped, part.blocks.end(),
+                     [&](BlockId block) { return pool_.references(block) > 1; });
+}
+
 std::int64_t GroupTables::growth(std::span<const std::uint32_t> slots, std::int64_t steps,
                                  std::vector<std::int32_t>& change) const {
   GroupGrowth growth(layout_, steps);
   for (const std::uint32_t slot : slots) {
     const Table& table = tables_[slot];
     for (std::size_t g = 0; g < table.parts.size(); ++g) {
-      growth.add(layout_.groups[g], table.stored, table.parts[g].size, table.parts[g].skipped);
+      const Part& part = table.parts[g];
+      growth.add(layout_.groups[g], table.stored, part.size, part.skipped, shared(part));
     }
   }
   return growth.finish(pool_.free_blocks(), change);

@@ -89,6 +89,7 @@ class GroupTables {
   std::int32_t full_hit(Table& table, std::size_t group, std::int32_t tokens);
   std::int32_t window_hit(Table& table, std::size_t group, std::int32_t tokens);
   std::int64_t window_blocks(const KvGroup& group) const;
+  bool shared(const Part& part) const;  // any block that it holds
 
   const PagedKvOptions& options_;
   const KvLayout& layout_;

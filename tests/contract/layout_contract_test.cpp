@@ -8,7 +8,7 @@ using namespace headway;
 using namespace headway::contract;
 
 namespace {
-constexpr std::uint64_t kCases = 600;
+constexpr std::uint64_t kCases = 400;
 }
 
 TEST_CASE("every scheduler keeps INV-1 to INV-6 whatever the layers keep",

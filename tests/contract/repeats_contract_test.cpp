@@ -250,7 +250,7 @@ TEST_CASE("a repeated plan leaves what its steps would have left, whatever the l
   for (const SchedulerEntry& row : scheduler_table()) {
     for (const auto& [name, model] : small_models()) {
       std::int64_t skipped = 0;
-      for (std::uint64_t seed = 1; seed <= 400; ++seed) {
+      for (std::uint64_t seed = 1; seed <= 300; ++seed) {
         SchedulerCase c = draw_case(row.name, seed, model);
         c.config.gather_decodes = c.config.speculation.empty();
         c.config.counts_blocks = seed % 2 == 0;
