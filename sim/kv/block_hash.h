@@ -12,8 +12,8 @@ namespace headway {
 // place in it, in O(1); any other token by token.
 std::uint64_t block_content(const Request& request, std::int32_t first_token,
                             std::int32_t block_size);
-// Answers to one prompt that differ have a `sample` each, which tells apart the blocks that hold any
-// of an answer.
+// Answers to one prompt that differ have a `sample` each, which tells apart the blocks that hold
+// any of an answer.
 std::uint64_t block_content(const Request& request, std::int32_t sample, std::int32_t first_token,
                             std::int32_t block_size);
 

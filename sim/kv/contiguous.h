@@ -27,8 +27,8 @@ std::optional<ReservationRule> parse_reservation_rule(std::string_view kv_alloca
 // external (free_blocks beyond largest_free_run: free, but too scattered for a longer
 // reservation). Reservations are whole blocks; block_size 1 gives the token-exact allocator.
 //
-// Under a layout that is not plain, a reservation is what full attention needs of all tokens, a ring
-// for each window and the states (kv_layout.h); of waste nothing is said then.
+// Under a layout that is not plain, a reservation is what full attention needs of all tokens, a
+// ring for each window and the states (kv_layout.h); of waste nothing is said then.
 class ContiguousKv final : public KvStore {
  public:
   ContiguousKv(std::int64_t num_blocks, std::int32_t block_size, std::int32_t max_model_len,

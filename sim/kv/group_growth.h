@@ -20,9 +20,9 @@ class GroupGrowth {
         takes_(static_cast<std::size_t>(layout.period()), 0),
         gives_(takes_.size(), 0) {}
 
-  // A sequence that stores `tokens` tokens, in a table of `size` blocks of which the first `skipped`
-  // have left the window. A block that is another's too (`shared`) does not come back with the
-  // window's next move, so the steps end before it.
+  // A sequence that stores `tokens` tokens, in a table of `size` blocks of which the first
+  // `skipped` have left the window. A block that is another's too (`shared`) does not come back
+  // with the window's next move, so the steps end before it.
   void add(const KvGroup& group, std::int64_t tokens, std::int64_t size, std::int64_t skipped,
            bool shared = false) {
     if (group.kind == KvKind::kState) return;

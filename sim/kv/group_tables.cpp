@@ -175,8 +175,8 @@ std::int32_t GroupTables::full_hit(Table& table, std::size_t group, std::int32_t
   return found * size;
 }
 
-// Blocks that a hit must have of a windowed group; with a drafter that reads hidden states one more,
-// since the last one is dropped.
+// Blocks that a hit must have of a windowed group; with a drafter that reads hidden states more,
+// since the last ones are dropped.
 std::int64_t GroupTables::window_blocks(const KvGroup& group) const {
   const std::int64_t blocks = (group.window - 1 + group.block_size - 1) / group.block_size;
   return blocks + (options_.drop_last_hit ? layout_.period() / group.block_size : 0);

@@ -44,9 +44,9 @@ class GroupTables {
   void cache_blocks(std::uint32_t slot, std::int32_t tokens);
   void free(std::uint32_t slot);
 
-  // Decode steps of sequences that store all their known tokens and one more a step: what each takes
-  // and gives back. Cuts `steps` to where the blocks may run short or a window begins to slide, and
-  // writes the change of each step, with the layout's period().
+  // Decode steps of sequences that store all their known tokens and one more a step: what each
+  // takes and gives back. Cuts `steps` to where the blocks may run short or a window begins to
+  // slide, and writes the change of each step, with the layout's period().
   std::int64_t growth(std::span<const std::uint32_t> slots, std::int64_t steps,
                       std::vector<std::int32_t>& change) const;
   // So many of them. REQUIRES: growth() allows them; blocks are only counted.

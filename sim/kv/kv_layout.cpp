@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "sim/core/errors.h"
+#include "sim/model/layer_split.h"
 
 namespace headway {
 namespace {
@@ -16,16 +17,10 @@ constexpr double kPadUpTo = 1.5;
 std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 std::int64_t whole(double bytes) { return static_cast<std::int64_t>(std::ceil(bytes)); }
 
-// What a tensor-parallel rank keeps of a layer. Fewer heads than ranks: each is kept by several.
-LayerCache rank_cache(LayerSpec layer, const KvLayoutOptions& o) {
-  MixerSpec& m = layer.mixer;
-  const auto share = [&](std::int32_t n) {
-    return static_cast<std::int32_t>(divide_up(n, o.tensor_parallel_size));
-  };
-  if (m.kind == MixerKind::kAttention) m.kv_heads = share(m.kv_heads);
-  m.state.heads = share(m.state.heads);
-  m.state.groups = share(m.state.groups);
-  return layer_cache(layer, o.kv);
+// What a tensor-parallel rank keeps of a layer.
+LayerCache rank_cache(const LayerSpec& layer, const KvLayoutOptions& o) {
+  const std::int32_t tp = o.tensor_parallel_size;
+  return layer_cache(split_layer(layer, tp, tp), o.kv);
 }
 
 // Layers that keep the same.

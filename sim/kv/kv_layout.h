@@ -11,9 +11,9 @@ namespace headway {
 
 // How an engine lays out the memory of layers that keep different things of a sequence.
 enum class KvRule : std::uint8_t {
-  // vLLM's hybrid KV cache manager (v0.19; vllm/v1/core/kv_cache_utils.py, kv_cache_interface.py and
-  // single_type_kv_cache_manager.py): layers of one kind form groups of equally many layers, each
-  // with a block table of its own; all groups draw on one pool of blocks of equal bytes.
+  // vLLM's hybrid KV cache manager (v0.19; vllm/v1/core/kv_cache_utils.py, kv_cache_interface.py
+  // and single_type_kv_cache_manager.py): layers of one kind form groups of equally many layers,
+  // each with a block table of its own; all groups draw on one pool of blocks of equal bytes.
   //  - A group of full attention keeps every token; one of windowed attention frees the blocks that
   //    have left the window; one of recurrent layers has a block a sequence, whatever its length.
   //  - The layers of a group are as many as the rarest kind has; or, where the most frequent kind
@@ -60,9 +60,9 @@ struct KvGroup {
     if (kind != KvKind::kWindow) return reach(tokens);
     return reach(std::min(window - 1 + step, tokens)) + 1;
   }
-  // Where a window is a ring of blocks that are written again and again, rather than a table: it holds
-  // the window and `more` tokens besides (vLLM 0.2's block_sliding_window; llama.cpp's cells for
-  // windowed layers). Never less for more tokens.
+  // Where a window is a ring of blocks that are written again and again, rather than a table: it
+  // holds the window and `more` tokens besides (vLLM 0.2's block_sliding_window; llama.cpp's cells
+  // for windowed layers). Never less for more tokens.
   std::int64_t ring(std::int64_t tokens, std::int64_t more = 0) const {
     if (kind != KvKind::kWindow) return reach(tokens);
     return reach(std::min(tokens, window + more));

@@ -50,10 +50,10 @@ class KvStore {
   virtual void blocks_ahead(std::span<std::int32_t> out) const = 0;
   virtual void tick(std::int64_t ticks) = 0;  // REQUIRES: the blocks are free
 
-  // Whether its sequences take blocks alike, one when the last one is full (growth() is for others).
+  // Whether its sequences take blocks alike, one when the last one is full; growth() is for others.
   virtual bool uniform() const { return true; }
-  // Of steps in which each of the slots stores one token more, no more than `steps`, those that leave
-  // `spare` blocks free throughout; `taken` is the blocks that each takes, with their period.
+  // Of steps in which each of the slots stores one token more, no more than `steps`, those that
+  // leave `spare` blocks free throughout; `taken` is the blocks that each takes, with their period.
   virtual std::int64_t growth(std::span<const std::uint32_t>, std::int64_t, std::int64_t,
                               std::vector<std::int32_t>&) const {
     return 0;

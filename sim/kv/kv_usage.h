@@ -13,8 +13,9 @@ struct KvUsage {
   std::int64_t block_size = 0;      // tokens; 0 = blocks hold different things (kv_layout.h)
   std::int64_t table_blocks = 0;    // entries of all block tables: what would be held if nothing were
                                     // shared. 0 = this KV shares nothing (it equals held_blocks)
-  std::int64_t tokens_stored = 0;   // tokens whose KV sits in held blocks (waste = held*block_size - it);
-                                    // with block_size 0: of the sequences, whatever is kept of each
+  // Tokens whose KV sits in held blocks (waste = held * block_size - it); with block_size 0 those of
+  // the sequences, whatever is kept of each.
+  std::int64_t tokens_stored = 0;
   std::int64_t largest_free_run = 0;  // blocks; contiguous allocators only (external fragmentation)
   // Contiguous allocators only; held * block_size = tokens_stored + the two.
   std::int64_t tokens_reserved_later = 0;  // reserved, to be stored before the sequence ends

@@ -19,8 +19,6 @@ constexpr std::int64_t kOverheadBytes = std::int64_t{320} << 20;
 // Start-up logs of vLLM report 0.11 GiB for 30 graphs and 0.73 GiB for 86: 4 to 9 MiB each.
 constexpr std::int64_t kBytesPerGraph = std::int64_t{8} << 20;
 
-std::int64_t divide_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
 std::string gigabytes(double bytes) {
   char text[32];
   std::snprintf(text, sizeof text, "%.2f GB", bytes / 1e9);
@@ -32,27 +30,45 @@ std::string gigabytes(double bytes) {
   throw InputError({file, std::string("parallel.") + key, std::to_string(size), expected});
 }
 
+// Heads of attention, or of states where there is none.
+struct Heads {
+  std::int32_t heads, shared;  // shared: key/value heads, or groups
+};
+
+Heads heads_of(const ModelSpec& model) {
+  if (has_attention(model)) {
+    const MixerSpec& m = first_attention(model);
+    return {m.heads, m.kv_heads};
+  }
+  for (const LayerSpec& layer : model.layers) {
+    if (layer.mixer.is_state()) return {layer.mixer.state.heads, layer.mixer.state.groups};
+  }
+  return {1, 1};
+}
+
 bool divides_heads(const ModelSpec& model, std::int32_t tp) {
-  const std::int32_t kv = first_attention(model).kv_heads;
-  return first_attention(model).heads % tp == 0 && (kv % tp == 0 || tp % kv == 0);
+  const auto [heads, shared] = heads_of(model);
+  return heads % tp == 0 && (shared % tp == 0 || tp % shared == 0);
 }
 
 void check_parallel(const ModelSpec& model, const MemoryOptions& o, const std::string& file) {
   if (o.tensor_parallel_size < 1 || !divides_heads(model, o.tensor_parallel_size)) {
+    const auto [heads, shared] = heads_of(model);
     refuse_size(file, "tensor_parallel_size", o.tensor_parallel_size,
-                "a divisor of the model's " + std::to_string(first_attention(model).heads) +
-                    " heads, and a divisor or multiple of its " +
-                    std::to_string(first_attention(model).kv_heads) + " key/value heads");
+                "a divisor of the model's " + std::to_string(heads) +
+                    " heads, and a divisor or multiple of its " + std::to_string(shared) +
+                    (has_attention(model) ? " key/value heads" : " groups of states"));
   }
   if (o.pipeline_parallel_size < 1 || o.pipeline_parallel_size > model.num_hidden_layers()) {
     refuse_size(file, "pipeline_parallel_size", o.pipeline_parallel_size,
                 "from 1 to the model's " + std::to_string(model.num_hidden_layers()) + " layers");
   }
-  if (o.expert_parallel_size < 1 || o.expert_parallel_size > std::max(1, model.layers.front().mlp.experts)) {
+  std::int32_t experts = 0;  // some layers have none
+  for (const LayerSpec& layer : model.layers) experts = std::max(experts, layer.mlp.experts);
+  if (o.expert_parallel_size < 1 || o.expert_parallel_size > std::max(1, experts)) {
     refuse_size(file, "expert_parallel_size", o.expert_parallel_size,
-                model.is_moe()
-                    ? "from 1 to the model's " + std::to_string(model.layers.front().mlp.experts) + " experts"
-                    : "1, as " + model.name + " has no experts");
+                experts > 0 ? "from 1 to the model's " + std::to_string(experts) + " experts"
+                            : "1, as " + model.name + " has no experts");
   }
 }
 

@@ -117,8 +117,8 @@ class PagedKv {
   // The groups' tables; null under a plain layout.
   GroupTables* groups() { return groups_.get(); }
   const GroupTables* groups() const { return groups_.get(); }
-  // Blocks that a sequence alone has in a step from `computed` tokens to `end`; the least with which
-  // it gets there by whatever steps; the most it has at any time with steps of so many tokens.
+  // Blocks that a sequence alone has in a step from `computed` tokens to `end`; the least with
+  // which it gets there by whatever steps; the most it has at any time with steps so long.
   std::int64_t blocks_of_step(std::int64_t computed, std::int64_t end) const {
     return groups_ ? options_.layout.held(computed, end) : blocks_for(end);
   }

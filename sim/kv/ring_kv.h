@@ -9,9 +9,9 @@ namespace headway {
 
 // A paged KV pool reduced to counts, for layouts with windows or states (CountedKv knows full
 // attention alone): full attention takes blocks as it grows, a window is a ring of blocks that is
-// full once it holds the window (vLLM 0.2, block_manager.py: block_sliding_window), recurrent layers
-// take theirs on admission. Blocks never come back before the sequence ends. A prompt that is computed
-// at once stores of a windowed layer only what the window will see.
+// full once it holds the window (vLLM 0.2, block_manager.py: block_sliding_window), recurrent
+// layers take theirs on admission. Blocks never come back before the sequence ends. A prompt that
+// is computed at once stores of a windowed layer only what the window will see.
 //
 // Nothing is gathered.
 class RingKv final : public KvStore {

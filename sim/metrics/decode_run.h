@@ -24,8 +24,9 @@ struct DecodeRunRecord {
   double fixed_us = 0;                       // the part of gpu_us that all steps share
   std::array<double, 7> fixed_class_us{};    // the same by OpClass
   std::array<double, 4> fixed_coverage_us{}; // and by Coverage
-  // KV blocks taken (less those given back) from the first step to the i-th after it, periodic: a whole period takes
-  // blocks_taken.back(), its first i steps blocks_taken[i]. Empty: none are ever taken.
+  // KV blocks taken (less those given back) from the first step to the i-th after it, periodic: a
+  // whole period takes blocks_taken.back(), its first i steps blocks_taken[i]. Empty: none are ever
+  // taken.
   std::span<const std::int64_t> blocks_taken;
   std::int64_t block_size = 0;
 

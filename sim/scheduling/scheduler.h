@@ -34,9 +34,9 @@ struct SchedulerConfig {
   KvLayout kv;                   // what a sequence takes of the blocks, by its scheduler's KvRule
 };
 
-// The KV of a replica as `layout` has it, in config.num_blocks blocks: the engine's block size follows,
-// recurrent models are without prefix caching, and no more sequences run than have a slot for their
-// states (`state_slots`, 0 = as many as blocks allow).
+// The KV of a replica as `layout` has it, in config.num_blocks blocks: the engine's block size
+// follows, recurrent models are without prefix caching, and no more sequences run than have a slot
+// for their states (`state_slots`, 0 = as many as blocks allow).
 void apply_layout(const KvLayout& layout, std::int64_t state_slots, SchedulerConfig& config);
 
 // For how long a plan holds. A buffer that the caller reuses.

@@ -1,5 +1,5 @@
-// INV-1 to INV-7 of every scheduler (scheduler_contract_test.cpp) over models whose layers keep latents,
-// windows, compressed entries or states, or read each other's cache.
+// INV-1 to INV-7 of every scheduler (scheduler_contract_test.cpp) over models whose layers keep
+// latents, windows, compressed entries or states, or read each other's cache.
 #include "sim/core/errors.h"
 #include "tests/contract/scheduler_case.h"
 #include "tests/support/catch.h"

@@ -30,8 +30,8 @@ SchedulerCase draw_case(std::string_view scheduler, std::uint64_t seed);
 // A case whose layers keep what the model's do, in blocks as few as its longest sequence needs or
 // some more.
 SchedulerCase draw_case(std::string_view scheduler, std::uint64_t seed, const ModelSpec& model);
-// Small models, one for each thing that a layer may keep: a latent, a cache shared across layers, a
-// window (beside full attention, or alone), compressed entries, states (beside attention, or alone).
+// Small models, one for each thing that a layer may keep: a latent, a cache shared across layers,
+// a window (beside full attention, or alone), compressed entries, states (beside it, or alone).
 struct NamedModel {
   std::string name;
   ModelSpec model;

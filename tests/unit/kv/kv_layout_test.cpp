@@ -111,8 +111,8 @@ TEST_CASE("the log of a Gemma 3 4B is reproduced", "[unit][kv]") {
   CHECK(concurrency(blocks + 6) > 102.775);
 }
 
-// A start-up of vLLM 0.19.0 with Qwen3.5-27B (vllm issue 40691; 48 gated delta nets of 48 value heads
-// and 16 of attention, four KV heads of 256): "GPU KV cache size: 290,864 tokens", "Maximum
+// A start-up of vLLM 0.19.0 with Qwen3.5-27B (vllm issue 40691; 48 gated delta nets of 48 value
+// heads and 16 of attention, four KV heads of 256): "GPU KV cache size: 290,864 tokens", "Maximum
 // concurrency for 32,768 tokens per request: 33.04x".
 TEST_CASE("the log of a Qwen3.5 27B is reproduced", "[unit][kv]") {
   const KvLayout layout = kv_layout(mixed(64, 4, attention(4, 256), delta_net(48, 4)), {});
@@ -131,8 +131,8 @@ TEST_CASE("the log of a Qwen3.5 27B is reproduced", "[unit][kv]") {
   CHECK(shown(blocks + 3) == 33.04);
 }
 
-// "Setting attention block size to 528 tokens ...", "Padding mamba page size by 0.76% ..." (vllm pull
-// request 37467): 32 value heads beside four KV heads of 256.
+// "Setting attention block size to 528 tokens ...", "Padding mamba page size by 0.76% ..." (vllm
+// pull request 37467): 32 value heads beside four KV heads of 256.
 TEST_CASE("attention's block is as large as a state, in steps of 16 tokens", "[unit][kv]") {
   const ModelSpec model = mixed(32, 4, attention(4, 256), delta_net(32, 4));
   const KvLayout layout = kv_layout(model, {});
@@ -225,7 +225,7 @@ TEST_CASE("compressed layers: their entries, and a window of tokens as they are"
   }
 }
 
-TEST_CASE("blocks of a window: what a step needs, what it leaves, what a ring holds", "[unit][kv]") {
+TEST_CASE("blocks of a window: of a step, freed, of a ring", "[unit][kv]") {
   const KvGroup window{.kind = KvKind::kWindow, .window = 9, .block_size = 4};
   CHECK(window.skipped(8) == 0);
   CHECK(window.skipped(11) == 0);   // token 11 sees 3..11
