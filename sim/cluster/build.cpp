@@ -106,6 +106,10 @@ SchedulerConfig scheduler_config(const Scenario& s, const MemoryBudget& budget) 
                                                static_cast<double>(budget.block_bytes));
   c.seed = s.seed;
   c.pipeline_parallel_size = s.parallel.pipeline_parallel_size;
+  if (s.model.generation.diffusion()) {
+    c.block_length = s.model.generation.block_length;
+    c.refinement_steps = s.model.generation.refinement_steps;
+  }
   if (s.slo.ttft_ms) c.slo_ttft_ms = *s.slo.ttft_ms;
   // Literals: the configuration keeps a view.
   if (s.speculation.method == "ngram") c.speculation = "ngram";

@@ -5,7 +5,9 @@
 
 namespace headway {
 
-// One prefill chunk: `new_tokens` queries over `context_tokens` KV tokens that were there before.
+// One prefill chunk: `new_tokens` queries over `context_tokens` KV tokens that were there before. A
+// pass over a block of a diffusion model is one too: that its tokens also see those behind them is
+// half a block a query, not counted.
 struct PrefillChunk {
   std::int32_t new_tokens = 0;
   std::int32_t context_tokens = 0;

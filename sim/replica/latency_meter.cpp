@@ -25,6 +25,12 @@ void LatencyMeter::prefilled(SimTime now, const TimeLedger& ledger, SimTime own,
   }
 }
 
+void LatencyMeter::refining(SimTime now, const TimeLedger& ledger) {
+  if (stretch_ == Stretch::kDecode) return;
+  close(now, ledger);
+  open(Stretch::kDecode, now, ledger);
+}
+
 void LatencyMeter::token(SimTime now, const TimeLedger& ledger, bool running) {
   // A token that was in flight when its sequence was preempted does not end the loss.
   if (stretch_ == Stretch::kDecode || (stretch_ == Stretch::kLost && !running)) return;

@@ -26,6 +26,8 @@ class LatencyMeter {
   // One of its prefill chunks ran; `own` is the chunk's share of the step's GPU time.
   void prefilled(SimTime now, const TimeLedger& ledger, SimTime own, std::int32_t computed_tokens,
                  bool has_output);
+  // A pass over a block of masked tokens begins: what it waits from here on is its answer's.
+  void refining(SimTime now, const TimeLedger& ledger);
   void token(SimTime now, const TimeLedger& ledger, bool running);
   void preempted(SimTime now, const TimeLedger& ledger, std::int32_t lost_tokens);
   void finish(SimTime now, const TimeLedger& ledger);

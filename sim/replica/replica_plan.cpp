@@ -91,6 +91,7 @@ void Replica::admit_plan(ReplicaStep& step, SimTime now) {
       const std::int32_t lost = active(*entry.sequence).lost_tokens - entry.computed_before;
       record.recomputed_tokens += std::clamp(lost, 0, entry.num_tokens);
     }
+    if (entry.refines) active(*entry.sequence).meter.refining(now, ledger_);
     if (entry.kind == ScheduledKind::kRunning) continue;
     all_ran = false;
     ActiveSequence& a = active(*entry.sequence);
@@ -119,9 +120,9 @@ void Replica::price(ReplicaStep& step) {
   step.cost = cost_->price(shape_);
   add_own_work(step);
   step.decode_only_us = step.cost.gpu_us;
-  if (shape_.prefill.empty()) return;
+  if (step.record.prefill_tokens == 0) return;
   leave_prefill_out(step.plan, shape_);
-  const double decode_us = shape_.decode_sequences > 0 ? cost_->price(shape_).gpu_us : 0.0;
+  const double decode_us = shape_.tokens > 0 ? cost_->price(shape_).gpu_us : 0.0;
   step.decode_only_us = std::min(decode_us, step.cost.gpu_us);
 }
 

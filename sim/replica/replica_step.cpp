@@ -13,6 +13,11 @@ void shape_of(const StepPlan& plan, StepShape& shape) {
   shape.decode_kv_max = decodes.kv_max;
   for (const ScheduledSequence& entry : plan.scheduled) {
     shape.tokens += entry.num_tokens;
+    if (entry.refines) {  // every token of the block looks at all before it and needs its logits
+      shape.sampled_sequences += entry.num_tokens;
+      shape.prefill.push_back({entry.num_tokens, entry.computed_before});
+      continue;
+    }
     if (entry.samples) shape.sampled_sequences += 1 + entry.draft_tokens;
     if (entry.prefill) {
       shape.prefill.push_back({entry.num_tokens, entry.computed_before});
@@ -28,12 +33,16 @@ void shape_of(const StepPlan& plan, StepShape& shape) {
 }
 
 void leave_prefill_out(const StepPlan& plan, StepShape& shape) {
-  for (const ScheduledSequence& entry : plan.scheduled) {
-    if (entry.prefill && entry.samples) shape.sampled_sequences -= 1 + entry.draft_tokens;
-  }
   shape.prefill.clear();
   shape.tokens = shape.decode_query_tokens;
   shape.scheduled_sequences = shape.decode_sequences;
+  for (const ScheduledSequence& entry : plan.scheduled) {
+    if (entry.prefill && entry.samples) shape.sampled_sequences -= 1 + entry.draft_tokens;
+    if (!entry.refines) continue;
+    shape.prefill.push_back({entry.num_tokens, entry.computed_before});
+    shape.tokens += entry.num_tokens;
+    shape.scheduled_sequences += 1;
+  }
 }
 
 void add_other(StepCost& cost, const StepCost& other) {

@@ -25,7 +25,7 @@ struct ReplicaStep {
 
 // What the plan asks of the GPU.
 void shape_of(const StepPlan& plan, StepShape& shape);
-// The same step without its prefill chunks and what they sample. REQUIRES: shape is the plan's.
+// The same step without its prompts' chunks and what they sample. REQUIRES: shape is the plan's.
 void leave_prefill_out(const StepPlan& plan, StepShape& shape);
 // GPU time beside the model's operators (drafting, swapping, copying): class kOther.
 void add_other(StepCost& cost, const StepCost& other);

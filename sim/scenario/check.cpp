@@ -4,6 +4,8 @@
 #include <vector>
 
 #include "sim/core/errors.h"
+#include "sim/core/suggest.h"
+#include "sim/scheduling/scheduler.h"
 
 namespace headway {
 namespace {
@@ -60,8 +62,25 @@ class Checker {
     }
   }
 
+  // A diffusion model refines blocks and any other emits token by token: a scheduler knows one of them.
+  void generation() const {
+    const bool diffusion = s_.model.generation.diffusion();
+    if (find_scheduler(s_.engine.scheduler).diffuses == diffusion) return;
+    std::vector<std::string> fitting;
+    for (const SchedulerEntry& row : scheduler_table()) {
+      if (row.diffuses == diffusion) fitting.emplace_back(row.name);
+    }
+    fail("engine.scheduler", "\"" + s_.engine.scheduler + "\"",
+         one_of("", fitting) + ": " + s_.model.name +
+             (diffusion ? " is a diffusion language model" : " is no diffusion language model"));
+  }
+
   void speculation() const {
     const auto& d = s_.speculation;
+    if (!d.method.empty() && s_.model.generation.diffusion()) {
+      fail("speculation.method", "\"" + d.method + "\"",
+           "no speculation: " + s_.model.name + " emits whole blocks by itself");
+    }
     const bool rates = !d.acceptance.empty() || !d.acceptance_preset.empty();
     if (d.method.empty() && (d.num_speculative_tokens > 0 || rates || !d.draft_model.empty())) {
       fail("speculation.method", "speculation without a method", "a method, or no other key here");
@@ -104,6 +123,7 @@ void check_scenario(const Scenario& scenario, const PlaceOf& place_of) {
   check.lengths();
   check.batching();
   check.parallel();
+  check.generation();
   check.speculation();
 }
 

@@ -36,6 +36,18 @@ void take_engine_defaults(const Document& document, EngineOptions& engine) {
   }
 }
 
+// Diffusion language models have schedulers of their own: the first of them where none is named.
+void choose_scheduler(const Document& document, Scenario& scenario) {
+  if (!scenario.model.generation.diffusion()) return;
+  const Json& root = document.root;
+  if (root.contains("engine") && root.at("engine").contains("scheduler")) return;
+  for (const SchedulerEntry& row : scheduler_table()) {
+    if (!row.diffuses) continue;
+    scenario.engine.scheduler = row.name;
+    return;
+  }
+}
+
 }  // namespace
 
 Scenario parse_scenario(const std::string& text, const std::string& file,
@@ -48,6 +60,7 @@ Scenario parse_scenario(const std::string& text, const std::string& file,
   read_block(Value(document, document.root, ""), scenario_table(), scenario);
   if (scenario.name.empty()) scenario.name = fs::path(file).stem().string();
   resolve_names(document, folder_of(file), scenario);
+  choose_scheduler(document, scenario);
   resolve_defaults(scenario);
   check_scenario(scenario, [&](const std::string& key) { return document.place(key); });
   return scenario;

@@ -21,6 +21,7 @@ std::unique_ptr<Scheduler> make_fcfs_nochunk(const SchedulerConfig& config);
 std::unique_ptr<Scheduler> make_sjf(const SchedulerConfig& config);
 std::unique_ptr<Scheduler> make_vtc(const SchedulerConfig& config);
 std::unique_ptr<Scheduler> make_edf(const SchedulerConfig& config);
+std::unique_ptr<Scheduler> make_block_diffusion(const SchedulerConfig& config);
 
 // Not in the table: the published code with its faults, for replays (sarathi_serve.h).
 std::unique_ptr<Scheduler> make_sarathi_as_recorded(const SchedulerConfig& config);

@@ -27,6 +27,9 @@ struct SchedulerConfig {
   std::int32_t pipeline_parallel_size = 1;
   std::int32_t num_speculative_tokens = 0;
   std::string_view speculation;  // "" | "ngram" | "eagle" | "draft_model" ...
+  // Diffusion models: tokens of a block, and passes over it (GenerationSpec).
+  std::int32_t block_length = 1;
+  std::int32_t refinement_steps = 1;
   double slo_ttft_ms = 0;        // the scenario's TTFT limit (edf); 0 = none
   std::uint64_t seed = 0;        // policies that draw (sglang "random")
   bool gather_decodes = false;   // decoding sequences are planned together (decode_set.h)
@@ -125,6 +128,7 @@ struct SchedulerEntry {
   // many sequences that know nothing of each other, and a beam then never changes its parent.
   bool forks = false;
   KvRule kv_rule = KvRule::kGroups;  // how its engine keeps windows and states (kv_layout.h)
+  bool diffuses = false;  // for diffusion language models, and for no others
 };
 std::span<const SchedulerEntry> scheduler_table();
 // InputError that names the nearest entry when there is none.

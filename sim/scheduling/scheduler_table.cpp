@@ -69,6 +69,10 @@ std::span<const SchedulerEntry> scheduler_table() {
        make_vtc, TokenBudgetRule::kButOnePrompt},
       {"edf", "teaching: as fcfs-nochunk, the earliest TTFT deadline first, missed ones last",
        make_edf, TokenBudgetRule::kButOnePrompt},
+      {"block-diffusion",
+       "diffusion models: blocks of masked tokens refined in passes; requests join between passes",
+       make_block_diffusion, TokenBudgetRule::kButOnePrompt, false, nullptr, false, false,
+       KvRule::kGroups, true},
   };
   return kRows;
 }

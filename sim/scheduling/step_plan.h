@@ -20,6 +20,7 @@ struct ScheduledSequence {
   std::int32_t draft_tokens = 0;     // of them, drafts to verify
   bool samples = false;              // a token comes out of the step
   bool prefill = false;              // priced as a prefill chunk (else as decode)
+  bool refines = false;              // a pass over a block of masked tokens; KV stays if it samples
   bool forks = false;                // every member of its group samples from it (sequence_group.h)
   std::int32_t preemptions = 0;      // the sequence's count when planned: tells a stale result
   std::uint64_t place = 0;           // order among gathered decodes (decode_set.h)

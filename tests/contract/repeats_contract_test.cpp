@@ -241,7 +241,7 @@ TEST_CASE("a repeated plan leaves what its steps would have left", "[contract][s
       REQUIRE(failure == "");
     }
     INFO(row.name);
-    CHECK(skipped > 3000);
+    if (!row.diffuses) CHECK(skipped > 3000);  // a pass over a block is a step of its own
   }
 }
 

@@ -109,6 +109,12 @@ void draw_sglang(SchedulerConfig& config, Draw& draw) {
   if (engine.async_scheduling) config.batches_in_flight = 2;
 }
 
+// Settings that only block-diffusion knows.
+void draw_block_diffusion(SchedulerConfig& config, Draw& draw) {
+  config.block_length = draw.between(1, 8);
+  config.refinement_steps = draw.between(1, 6);
+}
+
 // Engines that reserve for a sequence's whole life, or page.
 void draw_allocator(SchedulerConfig& config, Draw& draw) {
   static const char* const kAllocators[] = {"", "paged", "reserve-max", "reserve-exact",
@@ -126,6 +132,7 @@ std::int32_t smallest_budget(const SchedulerConfig& config) {
     const std::int32_t least_share = engine.enable_prefix_caching ? engine.block_size : 1;
     return least_share * engine.max_num_partial_prefills;
   }
+  if (engine.scheduler == "block-diffusion") return config.block_length;
   const bool chunks = engine.scheduler == "sarathi" || engine.scheduler == "llamacpp" ||
                       (engine.scheduler == "trtllm" && !engine.context_chunking_policy.empty()) ||
                       (engine.scheduler == "vllm-v1" && engine.enable_chunked_prefill);
@@ -178,6 +185,7 @@ SchedulerCase draw_case(std::string_view scheduler, std::uint64_t seed) {
   if (scheduler == "trtllm") draw_trtllm(config, draw);
   if (scheduler == "llamacpp") draw_llamacpp(config, draw);
   if (scheduler == "sglang") draw_sglang(config, draw);
+  if (scheduler == "block-diffusion") draw_block_diffusion(config, draw);
   if (scheduler == "static" || scheduler == "orca") draw_allocator(config, draw);
   engine.max_num_batched_tokens = smallest_budget(config) + draw.between(0, 30);
 
@@ -224,6 +232,7 @@ std::string describe(const SchedulerCase& c) {
        << ", capacity " << e.capacity_scheduler_policy << ", chunking '"
        << e.context_chunking_policy << "', slots " << e.n_parallel << ", n_batch " << e.n_batch
        << ", n_ubatch " << e.n_ubatch << ", in flight " << c.config.batches_in_flight
+       << ", blocks of " << c.config.block_length << " in " << c.config.refinement_steps
        << ", speculation '" << c.config.speculation << "' " << c.config.num_speculative_tokens
        << ", serve all " << c.must_serve_all << "\n";
   for (std::size_t i = 0; i < c.requests.size(); ++i) {

@@ -122,7 +122,8 @@ class Run {
       SIM_CHECK(seen.insert(&s).second, "scheduled twice in one step");
       SIM_CHECK(entry.num_tokens > 0 && entry.draft_tokens >= 0);
       SIM_CHECK(entry.draft_tokens < entry.num_tokens || entry.draft_tokens == 0);
-      SIM_CHECK(s.computed_tokens == entry.computed_before + entry.num_tokens);
+      const bool stays = !entry.refines || entry.samples;  // the KV of the step
+      SIM_CHECK(s.computed_tokens == entry.computed_before + (stays ? entry.num_tokens : 0));
       SIM_CHECK(s.computed_tokens <= engine.max_model_len);
       SIM_CHECK((entry.kind == ScheduledKind::kNew) == !facts(&s).scheduled ||
                 entry.kind == ScheduledKind::kResumed);
@@ -167,11 +168,17 @@ class Run {
       const Sequence& s = sequences_[i];
       const bool keeps_kv = s.state == SequenceState::kRunning ||
                             (s.finished() && case_.config.engine.release_at_batch_end);
-      if (keeps_kv) storable += std::max(s.computed_tokens, s.known_tokens());
+      if (keeps_kv) storable += std::max(s.computed_tokens, s.known_tokens() + block_in_work());
       if (s.state == SequenceState::kPreempted) SIM_CHECK(s.computed_tokens == 0);
     }
     SIM_CHECK(kv.tokens_stored <= storable, "KV held for sequences that do not run");
     if (kv.block_size > 0) SIM_CHECK(kv.tokens_stored <= kv.held_blocks * kv.block_size);
+  }
+
+  // Slots of a block that is still refined.
+  std::int32_t block_in_work() const {
+    const bool diffuses = find_scheduler(case_.config.engine.scheduler).diffuses;
+    return diffuses ? case_.config.block_length : 0;
   }
 
   void complete_step() {
