@@ -39,7 +39,7 @@ std::optional<ModelSpec> draft_model(const Scenario& s) {
 void add_draft_memory(const Scenario& s, MemoryOptions& o) {
   const std::optional<ModelSpec> draft = draft_model(s);
   if (!draft) return;
-  const double bytes = bytes_per_element(s.precision.weights);
+  const double bytes = stored_weight_bytes(s.precision);
   const double tp = s.parallel.tensor_parallel_size;
   const double d = draft->hidden_size, v = draft->vocab_size;
   double parameters = static_cast<double>(parameter_count(*draft));

@@ -57,7 +57,8 @@ class FittedAttention final : public MixerPricer {
     double sum = 0;
     for (const Operator& part : prefill_operators(ops_, layer_, chunks)) {
       const auto sequences = static_cast<double>(chunks.size());
-      sum += is_attention(part) ? prefill_.us(demand(part, sequences)) : product_.us(demand(part, 0));
+      sum += is_attention(part) ? prefill_.us(demand(part, sequences))
+                                : product_.us(demand(part, 0));
     }
     return {sum, Coverage::kRoofline};
   }

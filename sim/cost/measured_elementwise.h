@@ -13,8 +13,8 @@ namespace headway {
 // sampler. Holds all it needs.
 class MeasuredElementwise {
  public:
-  // Nothing unless the layer is one of plain attention (with or without an MLP of gated columns), and
-  // the profile has rmsnorm, rope and kv_write tables, and silu_mul for such an MLP.
+  // Nothing unless the layer is one of plain attention (with or without an MLP of gated columns),
+  // and the profile has rmsnorm, rope and kv_write tables, and silu_mul for such an MLP.
   static std::optional<MeasuredElementwise> find(const Profile& profile, const RankOperators& ops,
                                                  const RankLayer& layer);
 

@@ -16,8 +16,8 @@ std::unique_ptr<MixerPricer> make_fitted_attention(const Profile& profile, const
 std::unique_ptr<MixerPricer> make_measured_state(const Profile& profile, const RankOperators& ops,
                                                  const RankLayer& layer, const GpuSpec& gpu);
 
-// The attention table that fits best: of this KV format, then of another; of this head size, then of
-// the nearest. InputError when there is none at all.
+// The attention table that fits best: of this KV format, then of another; of this head size, then
+// of the nearest. InputError when there is none at all.
 struct AttentionTable {
   const ProfileTable* table = nullptr;
   double head_dim = 0;

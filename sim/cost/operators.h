@@ -43,7 +43,8 @@ struct RankLayer {
   bool is_moe() const { return spec.mlp.kind == MlpKind::kMoe; }
   // The halves that end in a sum over the ranks.
   std::int32_t halves() const {
-    return (spec.mixer.kind != MixerKind::kNone ? 1 : 0) + (spec.mlp.kind != MlpKind::kNone ? 1 : 0);
+    const bool mixes = spec.mixer.kind != MixerKind::kNone, maps = spec.mlp.kind != MlpKind::kNone;
+    return (mixes ? 1 : 0) + (maps ? 1 : 0);
   }
 };
 
@@ -107,7 +108,8 @@ struct ExpertWidths {
   Precision precision;
 };
 ExpertWidths expert_widths(const RankOperators& ops, const RankLayer& layer);
-// Experts held here that at least one of `tokens` tokens goes to. Uniform: E (1 - (1 - k/E)^tokens).
+// Experts held here that at least one of `tokens` tokens goes to. Uniform routing:
+// E (1 - (1 - k/E)^tokens).
 double experts_hit(const ExpertWidths& widths, double tokens);
 // Pairs of a token and an expert held here.
 double expert_rows(const ExpertWidths& widths, double tokens);

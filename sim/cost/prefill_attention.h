@@ -19,8 +19,8 @@ namespace headway {
 // equal prompts say, batch and length being those with the same sum and sum of squares. On those
 // rows the price is exact.
 //
-// With a window, what a chunk takes over the floor counts by its share of the pairs of a query and a
-// key, and the history that is read ends where the window does.
+// With a window, what a chunk takes over the floor counts by its share of the pairs of a query and
+// a key, and the history that is read ends where the window does.
 class PrefillAttention {
  public:
   // `lengths`: tabulated up to here, every length to 16384 and every 16th beyond.

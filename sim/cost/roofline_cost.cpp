@@ -146,10 +146,11 @@ class LectureRoofline final : public CostModel {
   // KV of a window at most, pairs of a query and a window at most; states are read and written.
   void add(double sequences, double kv_tokens, double queries, double pairs, Work& work) const {
     for (const Layers& layers : attention_) {
-      const bool all = layers.window == 0;
+      const double window = layers.window;
       work.bytes += layers.bytes_per_token *
-                    (all ? kv_tokens : std::min(kv_tokens, sequences * layers.window));
-      work.flops += layers.flops_per_pair * (all ? pairs : std::min(pairs, queries * layers.window));
+                    (window == 0 ? kv_tokens : std::min(kv_tokens, sequences * window));
+      work.flops += layers.flops_per_pair *
+                    (window == 0 ? pairs : std::min(pairs, queries * window));
     }
     work.bytes += 2 * state_bytes_ * sequences;
   }
@@ -181,7 +182,7 @@ double pipeline_sends_us(const RankOperators& ops, const GpuSpec& gpu, double to
          (bytes / gpu.link_bandwidth * kUsPerSecond + gpu.link_latency_us);
 }
 
-// Each operator is straight between bends of its own; compute and memory cross where both lines say.
+// Each operator is straight between bends of its own; compute and memory cross where their lines do.
 std::vector<double> roofline_bends(const RankOperators& ops, const RankLayer& layer,
                                    const GpuSpec& gpu, const RooflineEfficiency& efficiency) {
   std::vector<double> knots{1}, ends = decode_bends(layer);

@@ -21,13 +21,13 @@ std::unique_ptr<StepPricer> make_roofline_pricer(const RankOperators& ops, const
 // RooflineDetail::kLecture: the step as one operator.
 std::unique_ptr<CostModel> make_lecture_roofline(const CostOptions& options);
 
-// KV lengths at which decode attention of such a layer bends at its roofline: where a window or a top
-// k ends, and where compute and memory time cross. Ascending, from 1.
+// KV lengths at which decode attention of such a layer bends at its roofline: where a window or a
+// top k ends, and where compute and memory time cross. Ascending, from 1.
 std::vector<double> roofline_bends(const RankOperators& ops, const RankLayer& layer,
                                    const GpuSpec& gpu, const RooflineEfficiency& efficiency = {});
 
-// All-reduces of a step (one after each half of a layer) and sends between pipeline stages over the GPU's link, where
-// nothing was measured.
+// All-reduces of a step (one after each half of a layer) and sends between pipeline stages over the
+// GPU's link, where nothing was measured.
 double link_all_reduce_us(const RankOperators& ops, const GpuSpec& gpu, double tokens);
 double pipeline_sends_us(const RankOperators& ops, const GpuSpec& gpu, double tokens);
 

@@ -1,6 +1,6 @@
 // Mixers with a state of constant size: N heads of a K x V matrix each. Decode reads the state,
-// updates it and writes it back. Prefill goes through a prompt in chunks: products inside a chunk, and
-// the state from one chunk to the next.
+// updates it and writes it back. Prefill goes through a prompt in chunks: products inside a chunk,
+// and the state from one chunk to the next.
 #include <algorithm>
 #include <cmath>
 
@@ -16,8 +16,8 @@ double update_flops(MixerKind kind) {
   return kind == MixerKind::kGatedDeltaNet ? 7 : 4;
 }
 
-// Tokens of a chunk: 256 in Mamba-2's published configs, 64 in the kernels of delta rules and linear
-// attention (flash-linear-attention).
+// Tokens of a chunk: 256 in Mamba-2's published configs, 64 in the kernels of delta rules and
+// linear attention (flash-linear-attention).
 double chunk_tokens(MixerKind kind) { return kind == MixerKind::kMamba2 ? 256 : 64; }
 
 constexpr double kConvBytes = 2;  // weights and kept inputs of the convolution
@@ -43,8 +43,8 @@ void add_convolution(const RankOperators& ops, const StateSpec& s, OpClass op, d
 }
 
 // Pairs inside chunks (Y) times what each costs. Mamba-2: C B^T once a group, the rest a head. The
-// delta rule: K K^T, its inverse on K and on V, Q K^T and its product with V; the inversion itself, a
-// tenth of that, is left out.
+// delta rule: K K^T, its inverse on K and on V, Q K^T and its product with V; the inversion itself,
+// a tenth of that, is left out.
 struct ChunkFlops {
   double flops;
   const char* formula;

@@ -65,7 +65,7 @@ TEST_CASE("values of every kind are read", "[unit][scenario]") {
     // comments are allowed
     "name": "all", "model": "llama-2-13b", "seed": 18446744073709551615,
     "gpu": {"base": "a100-sxm", "memory_bytes": 4e10, "price_per_hour": 1.25},
-    "precision": {"weights": "fp8", "kv": "fp8"},
+    "precision": {"weights": "int4", "kv": "fp8", "group_size": 64, "kept_fraction": 0.01},
     "engine": {"max_num_seqs": 64, "gpu_memory_utilization": 0.8, "enable_prefix_caching": false,
                "kv_allocator": "reserve-max", "max_model_len": 4096},
     "parallel": {"tensor_parallel_size": 2},
@@ -85,6 +85,9 @@ TEST_CASE("values of every kind are read", "[unit][scenario]") {
   REQUIRE(s.gpu.memory_bandwidth > 1e12);
   REQUIRE(s.precision.kv == DType::kFp8);
   REQUIRE(s.precision.activations == DType::kBf16);
+  REQUIRE(s.precision.weights == DType::kInt4);
+  REQUIRE(s.precision.group_size == 64);
+  REQUIRE(s.precision.kept_fraction == 0.01);
   REQUIRE(s.engine.max_num_seqs == 64);
   REQUIRE(s.engine.gpu_memory_utilization == 0.8);
   REQUIRE_FALSE(s.engine.enable_prefix_caching);
@@ -137,6 +140,8 @@ TEST_CASE("a wrong value is named with what would be right", "[unit][scenario]")
   check({with("  \"seed\": -1"), "line 5: seed", "-1", "a whole number"});
   check({with("  \"precision\": {\"kv\": \"bf15\"}"), "line 5: precision.kv", "\"bf15\"",
          "did you mean bf16?"});
+  check({with("  \"precision\": {\"kept_fraction\": 2}"), "line 5: precision.kept_fraction", "2",
+         "0 to 1"});
   check({"[1, 2]", "", "a list", "an object"});
 }
 
