@@ -13,7 +13,6 @@
 #include "sim/cost/accuracy.h"
 #include "sim/cost/profile.h"
 #include "sim/hardware/gpu_catalogue.h"
-#include "sim/model/hf_config.h"
 #include "sim/routing/router.h"
 #include "sim/scheduling/scheduler.h"
 #include "sim/workload/trace_format.h"
@@ -33,22 +32,6 @@ TextTable routers() {
   TextTable rows = {{"name", "rule"}};
   for (const RouterEntry& entry : router_table()) {
     rows.push_back({std::string(entry.name), std::string(entry.help)});
-  }
-  return rows;
-}
-
-TextTable models() {
-  TextTable rows = {{"name", "parameters_1e9", "active_1e9", "layers", "hidden", "heads",
-                     "kv_heads", "head_dim", "max_len", "kv_bytes_per_token", "source"}};
-  for (const std::string& name : catalogue_names("models")) {
-    const ModelSpec m = load_model(name, "");
-    const MixerSpec attention = has_attention(m) ? first_attention(m) : MixerSpec{};
-    rows.push_back({name, fmt::format("{:.2f}", static_cast<double>(parameter_count(m)) / 1e9),
-                    fmt::format("{:.2f}", static_cast<double>(active_parameter_count(m)) / 1e9),
-                    std::to_string(m.num_hidden_layers()), std::to_string(m.hidden_size),
-                    std::to_string(attention.heads), std::to_string(attention.kv_heads),
-                    std::to_string(attention.head_dim), std::to_string(m.max_position_embeddings),
-                    fmt::format("{:.0f}", kv_bytes_per_token(m, DType::kBf16)), m.source});
   }
   return rows;
 }
@@ -120,10 +103,11 @@ TextTable scenarios() {
 }  // namespace
 
 std::span<const CatalogueKind> catalogue_kinds() {
-  static constexpr std::array<CatalogueKind, 7> kKinds{{
+  static constexpr std::array<CatalogueKind, 8> kKinds{{
       {"schedulers", "engine.scheduler: what decides each step", schedulers},
       {"routers", "cluster.router: what chooses a replica", routers},
-      {"models", "model: the architectures of the catalogue", models},
+      {"models", "model: the architectures of the catalogue", model_rows},
+      {"prunings", "model.pruning: published models that came out of pruning", pruning_rows},
       {"gpus", "gpu: the accelerators of the catalogue", gpus},
       {"profiles", "profile: measured kernel times, with who measured them", profiles},
       {"formats", "workload.format: the traces that are read", formats},

@@ -17,6 +17,9 @@ struct CatalogueKind {
 };
 std::span<const CatalogueKind> catalogue_kinds();
 
+TextTable model_rows();
+TextTable pruning_rows();
+
 // Leave-one-out error of every operator table of the profiles whose name begins so; about seven
 // seconds a profile.
 TextTable accuracy_table(const std::string& prefix);

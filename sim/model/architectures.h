@@ -28,12 +28,12 @@ void read_transformer(const ConfigReader& config, ModelSpec& model);  // Llama, 
 void read_gemma(const ConfigReader& config, ModelSpec& model);        // four norms a layer
 void read_nemotron(const ConfigReader& config, ModelSpec& model);     // two matrices, LayerNorm
 void read_gpt_oss(const ConfigReader& config, ModelSpec& model);
-void read_deepseek(const ConfigReader& config, ModelSpec& model);     // V2, V3, V3.2
+void read_deepseek(const ConfigReader& config, ModelSpec& model);  // V2, V3, V3.2
 void read_deepseek_v4(const ConfigReader& config, ModelSpec& model);
-void read_qwen3_next(const ConfigReader& config, ModelSpec& model);   // Gated DeltaNet
+void read_qwen3_next(const ConfigReader& config, ModelSpec& model);  // Gated DeltaNet
 void read_mamba2(const ConfigReader& config, ModelSpec& model);
 void read_mamba_hybrid(const ConfigReader& config, ModelSpec& model);  // Bamba, Granite 4
 void read_nemotron_h(const ConfigReader& config, ModelSpec& model);
-void read_diffusion(const ConfigReader& config, ModelSpec& model);    // LLaDA, Dream
+void read_diffusion(const ConfigReader& config, ModelSpec& model);  // LLaDA, Dream
 
 }  // namespace headway

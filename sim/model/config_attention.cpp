@@ -109,7 +109,8 @@ std::vector<bool> read_sharing(const ConfigReader& c, std::int32_t layers) {
   std::vector<bool> shares(count, false);
   const bool used = c.flag_or("use_cla", true);
   const auto group = static_cast<std::size_t>(c.integer_or("cla_share_factor", 1, kMostLayers));
-  const auto last = static_cast<std::size_t>(c.integer_or("num_kv_shared_layers", 0, layers - 1, 0));
+  const auto last =
+      static_cast<std::size_t>(c.integer_or("num_kv_shared_layers", 0, layers - 1, 0));
   for (std::size_t i = 0; i < count; ++i) {
     shares[i] = (used && i % group != 0) || i + last >= count;
   }

@@ -85,6 +85,11 @@ bool ConfigReader::given(const std::string& key) const {
   return !value->empty();
 }
 
+bool ConfigReader::is_text(const std::string& key) const {
+  const Json* value = find(key);
+  return value != nullptr && value->is_string();
+}
+
 bool ConfigReader::is_list(const std::string& key) const {
   const Json* value = find(key);
   return value != nullptr && value->is_array();
@@ -108,8 +113,8 @@ std::int32_t ConfigReader::integer_or(const std::string& key, std::int32_t fallb
 double ConfigReader::number_or(const std::string& key, double fallback, double largest) const {
   const Json* value = find(key);
   if (value == nullptr) return fallback;
-  const bool fits = value->is_number() && value->get<double>() >= 0 &&
-                    value->get<double>() <= largest;
+  const bool fits =
+      value->is_number() && value->get<double>() >= 0 && value->get<double>() <= largest;
   if (!fits) fail(key, describe_json(*value), "a number from 0 to " + Json(largest).dump());
   return value->get<double>();
 }
@@ -154,6 +159,26 @@ std::vector<std::int32_t> ConfigReader::integers(const std::string& key,
   return list;
 }
 
+ConfigReader ConfigReader::block(const std::string& key) const {
+  const Json* value = find(key);
+  SIM_CHECK(value != nullptr, key);
+  if (!value->is_object()) fail(key, describe_json(*value), "an object");
+  ConfigReader inner;
+  inner.config_ = std::make_shared<Json>(*value);
+  inner.original_keys_ = std::make_shared<Json>(Json::object());
+  inner.file_ = file_;
+  inner.prefix_ = prefix_ + key + ".";
+  return inner;
+}
+
+std::vector<std::string> ConfigReader::strangers() const {
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : config_->items()) {
+    if (!asked_.contains(key)) keys.push_back(key);
+  }
+  return keys;
+}
+
 std::string ConfigReader::found(const std::string& key) const {
   const Json* value = find(key);
   return value == nullptr ? "nothing" : describe_json(*value);
@@ -167,6 +192,8 @@ void ConfigReader::fail(const std::string& key, const std::string& found,
 void ConfigReader::refuse(const std::string& key, const std::string& expected) const {
   if (given(key)) fail(key, found(key), expected);
 }
+
+void ConfigReader::set(const std::string& key, std::int32_t value) { (*config_)[key] = value; }
 
 std::string ConfigReader::resolved(const std::string& model_type) const {
   Json config = *config_;

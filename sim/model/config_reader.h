@@ -19,8 +19,8 @@ constexpr std::int32_t kMostExperts = 1 << 12;
 constexpr std::int32_t kMostWords = 1 << 24;
 constexpr std::int32_t kMostPositions = 1 << 30;
 
-// The keys of a config.json, asked one by one. Null counts as left out. A value of the wrong type or
-// out of bounds throws InputError with the key as the user wrote it.
+// The keys of a config.json, asked one by one. Null counts as left out. A value of the wrong type
+// or out of bounds throws InputError with the key as the user wrote it.
 class ConfigReader {
  public:
   // Of a multi-modal model the nested text_config (or llm_config) is read.
@@ -28,14 +28,17 @@ class ConfigReader {
 
   // Values for keys that are left out, as a JSON object.
   void add_defaults(const char* json);
-  // {"their key": "our key", ...}: other spellings of keys that we know; "a.b" is key b of object a.
+  // {"their key": "our key", ...}: other spellings of keys that we know; "a.b" is key b of object
+  // a.
   void rename(const char* json);
 
   bool present(const std::string& key) const;
   // Present, and neither false, 0 nor empty: "this is used".
   bool given(const std::string& key) const;
+  bool is_text(const std::string& key) const;
   bool is_list(const std::string& key) const;
-  std::int32_t integer(const std::string& key, std::int32_t largest) const;  // from 1; must be there
+  std::int32_t integer(const std::string& key,
+                       std::int32_t largest) const;  // from 1; must be there
   std::int32_t integer_or(const std::string& key, std::int32_t fallback, std::int32_t largest,
                           std::int32_t lowest = 1) const;
   double number_or(const std::string& key, double fallback, double largest) const;  // from 0
@@ -44,6 +47,11 @@ class ConfigReader {
   // Lists; empty when left out.
   std::vector<std::string> texts(const std::string& key) const;
   std::vector<std::int32_t> integers(const std::string& key, std::int32_t largest) const;  // from 0
+
+  // The keys of an object within. REQUIRES: present. InputError: it is something else.
+  ConfigReader block(const std::string& key) const;
+  // Keys that nobody asked for.
+  std::vector<std::string> strangers() const;
 
   // The value as it stands in the file, for messages.
   std::string found(const std::string& key) const;
@@ -54,10 +62,13 @@ class ConfigReader {
 
   // Every key that was asked for: those that mean something to this architecture.
   const std::set<std::string>& asked() const { return asked_; }
+  // What was left out and has been derived, so that it stays when other figures change.
+  void set(const std::string& key, std::int32_t value);
   // The config as it was read: defaults filled in, keys renamed, nothing nested; with this type.
   std::string resolved(const std::string& model_type) const;
 
  private:
+  ConfigReader() = default;
   const nlohmann::json* find(const std::string& key) const;
 
   std::shared_ptr<nlohmann::json> config_;

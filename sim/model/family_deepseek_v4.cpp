@@ -48,9 +48,9 @@ std::vector<std::int32_t> compression(const ConfigReader& c, std::int32_t layers
 }  // namespace
 
 // Queries of many heads from a latent, one key a token that is its own value, outputs through a
-// latent a group of heads. Every layer keeps a window; most keep compressed entries of the rest: few
-// tokens an entry of which an indexer chooses (CSA), or many tokens an entry (HCA). Not counted:
-// hyper-connections, and the table of the layers that route by token.
+// latent a group of heads. Every layer keeps a window; most keep compressed entries of the rest:
+// few tokens an entry of which an indexer chooses (CSA), or many tokens an entry (HCA). Not
+// counted: hyper-connections, and the table of the layers that route by token.
 void read_deepseek_v4(const ConfigReader& c, ModelSpec& model) {
   const std::int32_t layers = c.integer("num_hidden_layers", kMostLayers);
   MixerSpec m;

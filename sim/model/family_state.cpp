@@ -131,8 +131,8 @@ void read_mamba_hybrid(const ConfigReader& c, ModelSpec& model) {
     for (MlpSpec& mlp : mlps) mlp.shared_intermediate = shared;
   }
   for (std::size_t i = 0; i < mlps.size(); ++i) {
-    const bool listed = std::find(indices.begin(), indices.end(), static_cast<std::int32_t>(i)) !=
-                        indices.end();
+    const bool listed =
+        std::find(indices.begin(), indices.end(), static_cast<std::int32_t>(i)) != indices.end();
     const bool full = types.empty() ? listed : types[i] == "attention";
     model.layers.push_back({full ? attention : mamba, mlps[i], 2});
   }

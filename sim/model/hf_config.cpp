@@ -12,6 +12,8 @@
 #include "sim/core/suggest.h"
 #include "sim/model/architectures.h"
 #include "sim/model/config_reader.h"
+#include "sim/model/gguf.h"
+#include "sim/model/pruning.h"
 
 namespace headway {
 namespace {
@@ -86,13 +88,45 @@ void read_catalogue_keys(const Json& document, const std::string& file, ModelSpe
   if (model.name.empty()) model.name = outer_text(document, file, "_name_or_path");
   if (model.name.empty()) model.name = name_of_file(file);
   model.published_parameters = outer_integer(document, file, "published_parameters");
-  model.published_digits =
-      static_cast<std::int32_t>(std::min<std::int64_t>(outer_integer(document, file, "published_digits"), 18));
+  model.published_digits = static_cast<std::int32_t>(
+      std::min<std::int64_t>(outer_integer(document, file, "published_digits"), 18));
   const auto quantization = document.find("quantization_config");
   if (quantization == document.end() || !quantization->is_object()) return;
   const auto method = quantization->find("quant_method");
   const bool named = method != quantization->end() && method->is_string();
   model.checkpoint_format = named ? method->get<std::string>() : "quantised";
+}
+
+// The key of ours: a preset's name, or what remains of the figures. Nothing else has its keys
+// checked: a config.json is full of keys that nobody here reads.
+Pruning read_pruning(const ConfigReader& config) {
+  Pruning p;
+  if (config.is_text("pruning")) {
+    p.preset = config.text_or("pruning", "");
+    return p;
+  }
+  const ConfigReader c = config.block("pruning");
+  p.preset = c.text_or("preset", "");
+  p.drop_layers = c.integers("drop_layers", kMostLayers);
+  p.num_hidden_layers = c.integer_or("num_hidden_layers", 0, kMostLayers);
+  p.hidden_size = c.integer_or("hidden_size", 0, kWidest);
+  p.num_attention_heads = c.integer_or("num_attention_heads", 0, kMostHeads);
+  p.num_key_value_heads = c.integer_or("num_key_value_heads", 0, kMostHeads);
+  p.intermediate_size = c.integer_or("intermediate_size", 0, kWidest);
+  p.moe_intermediate_size = c.integer_or("moe_intermediate_size", 0, kWidest);
+  p.num_experts = c.integer_or("num_experts", 0, kMostExperts);
+  const std::vector<std::string> known(c.asked().begin(), c.asked().end());
+  for (const std::string& key : c.strangers()) c.fail(key, "an unknown key", one_of(key, known));
+  return p;
+}
+
+// Figures that were derived stay when others change: a pruned model keeps the size of its heads.
+void keep_derived(ConfigReader& config, const ModelSpec& model) {
+  if (!has_attention(model)) return;
+  const MixerSpec& m = first_attention(model);
+  if (m.kind != MixerKind::kAttention) return;
+  config.set("head_dim", m.head_dim);
+  config.set("num_key_value_heads", m.kv_heads);
 }
 
 struct Parsed {
@@ -110,15 +144,19 @@ Parsed parse(const std::string& text, const std::string& file) {
   ModelSpec& model = parsed.model;
   read_common(config, model);
   architecture.read(config, model);
+  const bool pruned = config.given("pruning");
+  const Pruning pruning = pruned ? read_pruning(config) : Pruning{};
+  keep_derived(config, model);
   model.config = config.resolved(architecture.model_type);
   parsed.keys = config.asked();
   read_catalogue_keys(document, file, model);
+  if (pruned) model = prune(model, pruning, file);
   return parsed;
 }
 
 bool looks_like_path(const std::string& text) {
-  return text.find('/') != std::string::npos || text.ends_with(".json") || text == "." ||
-         text == "..";
+  return text.find('/') != std::string::npos || text.ends_with(".json") ||
+         text.ends_with(".gguf") || text == "." || text == "..";
 }
 
 }  // namespace
@@ -138,12 +176,15 @@ ModelSpec load_model(const std::string& name_or_path, const std::string& base_fo
   std::error_code ec;
   if (!name_or_path.empty() && fs::is_directory(path, ec)) path /= "config.json";
   if (!name_or_path.empty() && fs::exists(path, ec)) {
+    if (path.extension() == ".gguf")
+      return parse_model(gguf_to_config(path.string()), path.string());
     return parse_model(read_whole_file(path.string()), path.string());
   }
   if (looks_like_path(name_or_path)) {
-    throw InputError({file, place, "\"" + name_or_path + "\", where no file is",
-                      "a Hugging Face config.json, its folder, or a catalogue name (" +
-                          one_of("", names) + ")"});
+    throw InputError(
+        {file, place, "\"" + name_or_path + "\", where no file is",
+         "a Hugging Face config.json, its folder, a .gguf file, or a catalogue name (" +
+             one_of("", names) + ")"});
   }
   throw InputError({file, place, "\"" + name_or_path + "\"",
                     one_of(name_or_path, names) + ", or the path of a Hugging Face config.json"});
@@ -190,29 +231,35 @@ void fit_layer_lists(Json& config, std::int64_t before, std::int64_t after) {
 
 }  // namespace
 
-ModelSpec with_overrides(ModelSpec model, const std::string& key, const std::string& value,
+ModelSpec with_overrides(const ModelSpec& model, const std::vector<ModelOverride>& overrides,
                          const std::string& file) {
   SIM_CHECK(!model.config.empty(), "a model that was read from a config.json");
   const std::vector<std::string> keys = model_keys(model);
-  if (std::find(keys.begin(), keys.end(), key) == keys.end()) {
-    throw InputError({file, "model." + key, "an unknown key", one_of(key, keys)});
-  }
   Json config = Json::parse(model.config);
-  config[key] = override_value(value);
-  if (key == "num_hidden_layers" && config[key].is_number_unsigned() &&
-      config[key] <= kMostLayers) {
-    fit_layer_lists(config, model.num_hidden_layers(), config[key].get<std::int64_t>());
+  config["name"] = model.name;
+  config["source"] = model.source;
+  for (const auto& [key, value] : overrides) {
+    if (std::find(keys.begin(), keys.end(), key) == keys.end()) {
+      throw InputError({file, "model." + key, "an unknown key", one_of(key, keys)});
+    }
+    const Json before = config.value(key, Json());
+    config[key] = override_value(value);
+    const Json& now = config[key];
+    if (key == "num_hidden_layers" && now.is_number_unsigned() && now <= kMostLayers) {
+      fit_layer_lists(config, before.get<std::int64_t>(), now.get<std::int64_t>());
+    }
   }
   try {
-    ModelSpec changed = parse_model(config.dump(), file);
-    changed.name = model.name;
-    changed.source = model.source;
-    changed.published_parameters = 0;  // no longer that model
-    return changed;
+    return parse_model(config.dump(), file);
   } catch (const InputError& e) {
     const InputError::Parts& parts = e.parts();
     throw InputError({file, "model." + parts.place, parts.found, parts.expected});
   }
+}
+
+ModelSpec with_overrides(const ModelSpec& model, const std::string& key, const std::string& value,
+                         const std::string& file) {
+  return with_overrides(model, {{key, value}}, file);
 }
 
 }  // namespace headway

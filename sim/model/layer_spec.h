@@ -17,13 +17,13 @@ enum class MixerKind : std::uint8_t {
 // What a recurrent mixer keeps of a sequence: heads x key_dim x value_dim numbers, and the last
 // inputs of a short convolution.
 struct StateSpec {
-  std::int32_t heads = 0;         // of values
-  std::int32_t groups = 0;        // of keys and queries (Mamba-2: B and C); divides heads
-  std::int32_t key_dim = 0;       // Mamba-2: state_size
-  std::int32_t value_dim = 0;     // Mamba-2: head_dim
-  std::int32_t conv_kernel = 0;   // taps; 0 = no convolution
+  std::int32_t heads = 0;        // of values
+  std::int32_t groups = 0;       // of keys and queries (Mamba-2: B and C); divides heads
+  std::int32_t key_dim = 0;      // Mamba-2: state_size
+  std::int32_t value_dim = 0;    // Mamba-2: head_dim
+  std::int32_t conv_kernel = 0;  // taps; 0 = no convolution
   bool conv_bias = false;
-  double element_bytes = 4;       // of the state, kept wide as engines have it
+  double element_bytes = 4;  // of the state, kept wide as engines have it
 
   std::int64_t value_width() const { return std::int64_t{heads} * value_dim; }
   std::int64_t key_width() const { return std::int64_t{groups} * key_dim; }
@@ -56,9 +56,9 @@ struct MixerSpec {
   bool qk_norm = false;         // an RMSNorm on queries and keys
   bool qkv_bias = false;
   bool output_bias = false;
-  bool output_gate = false;     // a gate as wide as the queries, from a projection of its own
-  bool shares_kv = false;       // cross-layer sharing: reads the cache of the nearest layer before
-                                // that keeps one
+  bool output_gate = false;      // a gate as wide as the queries, from a projection of its own
+  bool shares_kv = false;        // cross-layer sharing: reads the cache of the nearest layer before
+                                 // that keeps one
   bool values_are_keys = false;  // one vector a token serves as both (DeepSeek-V4)
   SparseSpec sparse;
   std::int32_t q_lora_rank = 0;  // of both kinds; 0 = queries come from the hidden state at once
@@ -68,7 +68,7 @@ struct MixerSpec {
   // The output by groups of heads, each through a latent (DeepSeek-V4); 0 = one matrix.
   std::int32_t output_lora_rank = 0;  // of a group
   std::int32_t output_groups = 0;
-  StateSpec state;                    // of the recurrent kinds
+  StateSpec state;  // of the recurrent kinds
 
   bool is_attention() const {
     return kind == MixerKind::kAttention || kind == MixerKind::kLatentAttention;
@@ -81,9 +81,9 @@ enum class MlpKind : std::uint8_t { kDense, kMoe, kNone };
 
 struct MlpSpec {
   MlpKind kind = MlpKind::kDense;
-  bool gated = true;                 // three matrices (gate, up, down), else two
+  bool gated = true;  // three matrices (gate, up, down), else two
   bool bias = false;
-  std::int32_t intermediate = 0;     // F, of a dense MLP
+  std::int32_t intermediate = 0;  // F, of a dense MLP
   // Mixture of experts.
   std::int32_t experts = 0;
   std::int32_t experts_per_tok = 0;

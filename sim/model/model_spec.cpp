@@ -41,7 +41,8 @@ void add_attention(ParameterBreakdown& p, const MixerSpec& m, std::int64_t D) {
   if (m.qk_norm || m.values_are_keys) p.norms += m.head_dim;
 }
 
-// DeepSeek-V2: q = W_UQ norm(W_DQ x), [latent, rope key] = W_DKV x, [keys, values] = W_UKV norm(latent).
+// DeepSeek-V2: q = W_UQ norm(W_DQ x), [latent, rope key] = W_DKV x, [keys, values] = W_UKV
+// norm(latent).
 void add_latent(ParameterBreakdown& p, const MixerSpec& m, std::int64_t D) {
   const std::int64_t nope = m.head_dim - m.qk_rope_head_dim;
   add_queries(p, m, D);
@@ -52,9 +53,10 @@ void add_latent(ParameterBreakdown& p, const MixerSpec& m, std::int64_t D) {
   p.attention += std::int64_t{m.kv_lora_rank} * m.heads * (nope + m.v_head_dim);
 }
 
-// DeepSeek-V4: an entry is a mean of `compression` (or twice as many, overlapping) projected tokens,
-// weighted by a gate of the same width with a bias a place.
-void add_compressor(ParameterBreakdown& p, const SparseSpec& s, std::int64_t D, std::int64_t width) {
+// DeepSeek-V4: an entry is a mean of `compression` (or twice as many, overlapping) projected
+// tokens, weighted by a gate of the same width with a bias a place.
+void add_compressor(ParameterBreakdown& p, const SparseSpec& s, std::int64_t D,
+                    std::int64_t width) {
   const std::int64_t wide = s.overlapping ? 2 * width : width;
   p.attention += 2 * D * wide;
   p.biases += s.compression * wide;
@@ -79,8 +81,8 @@ void add_sparse(ParameterBreakdown& p, const MixerSpec& m, std::int64_t D) {
 }
 
 // Mamba-2: in = [z, x, B, C, dt], convolution over x, B, C; A, D and the time step's bias a head; a
-// gated norm. Gated DeltaNet: q, k, v, z and two numbers a head; convolution over q, k, v; A and the
-// time step's bias a head; a norm as wide as a head. Linear attention: q, k, v and the output.
+// gated norm. Gated DeltaNet: q, k, v, z and two numbers a head; convolution over q, k, v; A and
+// the time step's bias a head; a norm as wide as a head. Linear attention: q, k, v and the output.
 void add_state(ParameterBreakdown& p, const MixerSpec& m, std::int64_t D) {
   const StateSpec& s = m.state;
   const std::int64_t value = s.value_width(), key = s.key_width(), H = s.heads;
@@ -241,7 +243,8 @@ LayerCache layer_cache(const LayerSpec& layer, DType kv) {
                          : m.values_are_keys ? double{1} * m.kv_heads * m.head_dim
                                              : double{1} * m.kv_heads * (m.head_dim + m.v_head_dim);
     const double entry = m.shares_kv ? 0 : width * bytes_per_element(kv);
-    const double index = m.sparse.index_heads > 0 ? m.sparse.index_head_dim * m.sparse.index_bytes : 0;
+    const double index =
+        m.sparse.index_heads > 0 ? m.sparse.index_head_dim * m.sparse.index_bytes : 0;
     cache.bytes_per_token = (entry + index) / m.sparse.compression;
     if (m.sparse.compression > 1) {
       cache.state_bytes = entry * m.window;  // as they are, beside their compressed entries

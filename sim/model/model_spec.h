@@ -11,8 +11,8 @@ namespace headway {
 
 // How answers are made.
 struct GenerationSpec {
-  // Diffusion language models refine a block of tokens at once, all of them in every pass, and go on
-  // to the next block when it is done; 0 = one token after the other.
+  // Diffusion language models refine a block of tokens at once, all of them in every pass, and go
+  // on to the next block when it is done; 0 = one token after the other.
   std::int32_t block_length = 0;      // tokens
   std::int32_t refinement_steps = 0;  // passes over a block
 
@@ -72,7 +72,7 @@ struct ParameterBreakdown {
   std::int64_t experts = 0;    // of all routed experts
   std::int64_t router = 0;
   std::int64_t norms = 0;
-  std::int64_t biases = 0;     // and other vectors: sinks, decay and time-step parameters
+  std::int64_t biases = 0;  // and other vectors: sinks, decay and time-step parameters
 
   std::int64_t matrices() const;  // everything but norms and biases
   std::int64_t total() const;

@@ -264,8 +264,8 @@ void assign(Document& document, const Assignment& assignment) {
       throw InputError(
           {"command line", place, "an empty key", "dotted keys such as engine.max_num_seqs"});
     }
-    // A catalogue GPU turns into an override of itself: --set gpu.memory_bytes=...
-    if (path == "gpu" && at->is_string()) *at = Json{{"base", *at}};
+    // A catalogue GPU or model turns into an override of itself: --set gpu.memory_bytes=...
+    if ((path == "gpu" || path == "model") && at->is_string()) *at = Json{{"base", *at}};
     if (at->is_null()) *at = Json::object();
     if (!at->is_object()) {
       throw InputError(

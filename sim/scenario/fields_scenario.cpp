@@ -182,6 +182,36 @@ FieldRow<Scenario> gpu_field() {
           [](const Scenario& in) { return write_gpu(in); }};
 }
 
+// "llama-3.1-8b", or { base: "llama-3.1-8b", num_key_value_heads: ... }; names.cpp applies them.
+FieldRow<Scenario> model_field() {
+  return {"model",
+          "text or object",
+          "a row of `headway list models`, a path, or { base, keys to override, pruning }",
+          "a catalogue name, the path of a config.json, its folder or a .gguf file, or { base: "
+          "name, num_key_value_heads ... }: keys of its config.json; pruning: a row of `headway list "
+          "prunings`, or { what remains }",
+          [](const Value& v, Scenario& out) {
+            out.model_overrides.clear();
+            if (v.json().is_object()) {
+              if (!v.has("base")) v.fail("no \"base\" in model", "\"base\": a catalogue name");
+              out.model_name = v.member("base").text();
+              for (const auto& [key, value] : v.json().items()) {
+                if (key != "base") out.model_overrides.emplace_back(key, dump(value));
+              }
+            } else if (v.json().is_string()) {
+              out.model_name = v.text();
+            } else {
+              v.fail(describe(v.json()), "a catalogue name, a path, or { base, ... }");
+            }
+          },
+          [](const Scenario& in) {
+            if (in.model_overrides.empty()) return Json(in.model_name);
+            Json object{{"base", in.model_name}};
+            for (const auto& [key, value] : in.model_overrides) object[key] = Json::parse(value);
+            return object;
+          }};
+}
+
 FieldRow<Scenario> workload_field() {
   return {"workload",
           "object",
@@ -231,8 +261,7 @@ const FieldTable<Scenario>& scenario_table() {
   using S = Scenario;
   static const FieldTable<S> table = {
       text("name", &S::name, "shown in reports; the file's name when left out"),
-      required(text("model", &S::model_name,
-                    "a catalogue name, or the path of a config.json or its folder")),
+      required(model_field()),
       required(gpu_field()),
       text("profile", &S::profile, "\"roofline\", or a row of `headway list profiles`"),
       block("precision", &S::precision, precision_table, "storage types"),

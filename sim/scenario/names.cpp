@@ -38,11 +38,18 @@ std::string or_a_path(const std::string& what, const std::string& word,
 void resolve_model(const Document& document, const std::string& base, Scenario& s) {
   const std::string found = name_or_path(s.model_name, "models", base);
   if (found.empty()) {
-    document.fail("model", in_quotes(s.model_name) + ", no such model or file",
+    document.fail(s.model_overrides.empty() ? "model" : "model.base",
+                  in_quotes(s.model_name) + ", no such model or file",
                   or_a_path("a config.json", s.model_name, catalogue_names("models")));
   }
   s.model_name = found;
   s.model = load_model(found, base, document.file, document.place("model"));
+  if (s.model_overrides.empty()) return;
+  try {
+    s.model = with_overrides(s.model, s.model_overrides, document.file);
+  } catch (const InputError& e) {
+    document.fail(e.parts().place, e.parts().found, e.parts().expected);
+  }
 }
 
 void resolve_gpu(const Document& document, Scenario& s) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/hardware/gpu_spec.h"
@@ -38,7 +39,8 @@ struct SloOptions {               // limits in milliseconds; unset = no limit
 struct Scenario {
   std::string file;               // where it was read ("" = built in memory); paths are relative to it
   std::string name;
-  std::string model_name;         // as given
+  std::string model_name;         // as given (the base of an override)
+  std::vector<std::pair<std::string, std::string>> model_overrides;  // key, value as JSON
   ModelSpec model;                // resolved
   std::string gpu_name;           // as given (the base of an override)
   GpuSpec gpu;                    // resolved
