@@ -60,7 +60,7 @@ MixerSpec read_attention(const ConfigReader& c) {
   } else {
     const char* why = "no latent attention without kv_lora_rank";
     for (const char* key : {"q_lora_rank", "qk_rope_head_dim", "qk_nope_head_dim", "v_head_dim"}) {
-      c.refuse(key, why);
+      if (c.given(key)) c.refuse(key, why);  // of use beside kv_lora_rank
     }
   }
   c.refuse("attention_chunk_size", "no chunked local attention, which is not modelled");

@@ -19,6 +19,14 @@ bool whole(const Json& value, std::int32_t lowest, std::int32_t largest) {
   return value.is_number_integer() && value >= lowest && value <= largest;
 }
 
+bool used(const Json* value) {
+  if (value == nullptr) return false;
+  if (value->is_boolean()) return value->get<bool>();
+  if (value->is_number()) return value->get<double>() != 0;
+  if (value->is_string()) return !value->get_ref<const std::string&>().empty();
+  return !value->empty();
+}
+
 // Of a multi-modal model some files say these once, outside.
 constexpr const char* kOuterKeys[] = {"tie_word_embeddings", "quantization_config"};
 
@@ -70,20 +78,17 @@ void ConfigReader::rename(const char* json) {
 
 const Json* ConfigReader::find(const std::string& key) const {
   asked_.insert(key);
+  return peek(key);
+}
+
+const Json* ConfigReader::peek(const std::string& key) const {
   const auto it = config_->find(key);
   return it == config_->end() || it->is_null() ? nullptr : &*it;
 }
 
 bool ConfigReader::present(const std::string& key) const { return find(key) != nullptr; }
 
-bool ConfigReader::given(const std::string& key) const {
-  const Json* value = find(key);
-  if (value == nullptr) return false;
-  if (value->is_boolean()) return value->get<bool>();
-  if (value->is_number()) return value->get<double>() != 0;
-  if (value->is_string()) return !value->get_ref<const std::string&>().empty();
-  return !value->empty();
-}
+bool ConfigReader::given(const std::string& key) const { return used(find(key)); }
 
 bool ConfigReader::is_text(const std::string& key) const {
   const Json* value = find(key);
@@ -179,18 +184,14 @@ std::vector<std::string> ConfigReader::strangers() const {
   return keys;
 }
 
-std::string ConfigReader::found(const std::string& key) const {
-  const Json* value = find(key);
-  return value == nullptr ? "nothing" : describe_json(*value);
-}
-
 void ConfigReader::fail(const std::string& key, const std::string& found,
                         const std::string& expected) const {
   throw InputError({file_, prefix_ + original_keys_->value(key, key), found, expected});
 }
 
 void ConfigReader::refuse(const std::string& key, const std::string& expected) const {
-  if (given(key)) fail(key, found(key), expected);
+  const Json* value = peek(key);
+  if (used(value)) fail(key, describe_json(*value), expected);
 }
 
 void ConfigReader::set(const std::string& key, std::int32_t value) { (*config_)[key] = value; }

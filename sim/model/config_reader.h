@@ -53,11 +53,9 @@ class ConfigReader {
   // Keys that nobody asked for.
   std::vector<std::string> strangers() const;
 
-  // The value as it stands in the file, for messages.
-  std::string found(const std::string& key) const;
   [[noreturn]] void fail(const std::string& key, const std::string& found,
                          const std::string& expected) const;
-  // Unless the key is not used.
+  // Unless the key is not used. Does not count as asking for it: nothing that it says is of use.
   void refuse(const std::string& key, const std::string& expected) const;
 
   // Every key that was asked for: those that mean something to this architecture.
@@ -70,6 +68,7 @@ class ConfigReader {
  private:
   ConfigReader() = default;
   const nlohmann::json* find(const std::string& key) const;
+  const nlohmann::json* peek(const std::string& key) const;
 
   std::shared_ptr<nlohmann::json> config_;
   std::shared_ptr<nlohmann::json> original_keys_;  // our key -> theirs, of those renamed

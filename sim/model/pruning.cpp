@@ -37,7 +37,7 @@ class Pruner {
       names.emplace_back(row.name);
       if (figures_.preset != row.name) continue;
       if (parameter_count(model_) != row.base_parameters) {
-        fail("preset", "\"" + figures_.preset + "\" of " + model_.name,
+        fail("", "\"" + figures_.preset + "\" of " + model_.name,
              std::string("the shape of ") + row.base + ", which it was pruned from");
       }
       figures_ = row.figures;
@@ -47,7 +47,7 @@ class Pruner {
       digits_ = row.published_digits;
       return;
     }
-    fail("preset", "\"" + figures_.preset + "\"", one_of(figures_.preset, names));
+    fail("", "\"" + figures_.preset + "\"", one_of(figures_.preset, names));
   }
 
   // `now` becomes `wanted`, if that is asked for.

@@ -188,8 +188,8 @@ FieldRow<Scenario> model_field() {
           "text or object",
           "a row of `headway list models`, a path, or { base, keys to override, pruning }",
           "a catalogue name, the path of a config.json, its folder or a .gguf file, or { base: "
-          "name, num_key_value_heads ... }: keys of its config.json; pruning: a row of `headway list "
-          "prunings`, or { what remains }",
+          "name, num_key_value_heads ... }: keys of its config.json; pruning: a row of "
+          "`headway list prunings`, or { what remains }",
           [](const Value& v, Scenario& out) {
             out.model_overrides.clear();
             if (v.json().is_object()) {
