@@ -38,7 +38,7 @@ std::string or_a_path(const std::string& what, const std::string& word,
 void resolve_model(const Document& document, const std::string& base, Scenario& s) {
   const std::string found = name_or_path(s.model_name, "models", base);
   if (found.empty()) {
-    document.fail(s.model_overrides.empty() ? "model" : "model.base",
+    document.fail(document.root.at("model").is_object() ? "model.base" : "model",
                   in_quotes(s.model_name) + ", no such model or file",
                   or_a_path("a config.json", s.model_name, catalogue_names("models")));
   }

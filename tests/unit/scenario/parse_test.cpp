@@ -261,7 +261,7 @@ TEST_CASE("what --set gets wrong is placed at the command line", "[unit][scenari
   CHECK(place_of("engine.max_num_seqs", "-1") == "--set engine.max_num_seqs");
   CHECK(place_of("engine.max_num_sqs", "1") == "--set engine.max_num_sqs");
   CHECK(place_of("engine", "{\"max_num_sqs\": 1}") == "--set engine");
-  CHECK(place_of("model.hidden_size", "1") == "--set model.hidden_size");
+  CHECK(place_of("model.hidden_size", "0") == "--set model.hidden_size");
   CHECK(place_of("engine..x", "1") == "--set engine..x");
   CHECK(place_of("engine.max_model_len", "99999") == "--set engine.max_model_len");
   CHECK_THROWS_AS(parse_assignment("engine.max_num_seqs"), InputError);
