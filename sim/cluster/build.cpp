@@ -83,6 +83,7 @@ CostOptions cost_options(const Scenario& s, const ModelSpec& model, const Profil
   o.max_num_seqs = s.engine.max_num_seqs;
   o.max_model_len = s.engine.max_model_len;
   o.enforce_eager = s.engine.enforce_eager;
+  o.launch_us = s.host.per_launch_us;
   return o;
 }
 

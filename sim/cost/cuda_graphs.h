@@ -16,6 +16,8 @@ namespace headway {
 // from 1 to 160), so padding mostly decides which row is read, not how much it costs.
 struct CudaGraphs {
   std::int32_t max_capture = 0;  // 0 = eager: no padding
+  // What the host takes to launch one kernel of a step that has no graph; 0 = never the bottleneck.
+  double launch_us = 0;
 
   static CudaGraphs vllm(std::int32_t max_num_seqs, std::int32_t max_num_batched_tokens) {
     return {std::min({2 * max_num_seqs, 512, max_num_batched_tokens})};
@@ -28,6 +30,15 @@ struct CudaGraphs {
     return std::min((tokens + step - 1) / step * step, max_capture);
   }
   bool captured(std::int32_t tokens) const { return tokens <= max_capture; }
+
+  // Outside a graph kernels are launched one by one while the GPU works: what launching `kernels` of
+  // them takes beyond `gpu_us` of work is time that the GPU waits. `gpu_us` leaves attention over
+  // the cache and prompts out, which hides launches as well: an upper bound for long contexts, exact
+  // where launches matter most, in small steps. Closed in the number of rows, so runs stay sums.
+  double exposed_us(std::int32_t rows, double kernels, double gpu_us) const {
+    if (rows <= 0 || captured(rows)) return 0;
+    return std::max(0.0, kernels * launch_us - gpu_us);
+  }
 };
 
 // CostModel::align under these graphs, as vLLM has it (v1/worker/dp_utils.py, 0.19): where every

@@ -177,6 +177,18 @@ int elementwise_kernels(const RankLayer& layer) {
   return kernels;
 }
 
+double step_kernels(const RankOperators& ops) {
+  constexpr int kEnds = 3;  // embedding, final norm, LM head
+  double kernels = kEnds + ops.pipeline_parallel - 1;
+  if (ops.tensor_parallel > 1) kernels += ops.all_reduces();
+  for (const RankLayer& layer : ops.kinds) {
+    const double one = static_cast<double>(layer.gemms.size()) + (layer.is_moe() ? 2 : 0) +
+                       static_cast<double>(decode_operators(ops, layer, 1, 1).size());
+    kernels += layer.count * (one + elementwise_kernels(layer));
+  }
+  return kernels;
+}
+
 Operator ends_operator(const RankOperators& ops, double tokens) {
   const double T = tokens, D = static_cast<double>(ops.hidden), h = hidden_bytes(ops.precision);
   Operator op = streaming("embedding + final norm", "(2 + 4)*T*D*h", T * (2 + 4) * D * h);

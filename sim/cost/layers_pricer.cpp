@@ -7,6 +7,7 @@
 #include "sim/core/errors.h"
 #include "sim/core/suggest.h"
 #include "sim/cost/measured_operators.h"
+#include "sim/cost/operator_work.h"
 #include "sim/cost/profile_pricers.h"
 #include "sim/cost/roofline_cost.h"
 
@@ -148,6 +149,8 @@ class LayersPricer final : public StepPricer {
     add_cost(cost, OpClass::kDecodeAttention, apart, sum.from);
     add_cost(cost, OpClass::kPrefillAttention, whole - apart, sum.from);
   }
+
+  double kernels() const override { return step_kernels(ops_); }
 
   std::string describe() const override { return "layers of " + name_; }
 

@@ -75,6 +75,11 @@ class KnotBuilder {
   std::vector<Knot> knots_;
 };
 
+void add_launches(const CudaGraphs& graphs, std::int32_t rows, double kernels, StepCost& cost) {
+  const double us = graphs.exposed_us(rows, kernels, cost.gpu_us);
+  if (us > 0) add_cost(cost, OpClass::kOther, us, Coverage::kRoofline);
+}
+
 }  // namespace
 
 struct LoweredCost::Row {
@@ -89,7 +94,7 @@ struct LoweredCost::Row {
 
 LoweredCost::LoweredCost(std::unique_ptr<const StepPricer> pricer, LoweringLimits limits,
                          CudaGraphs graphs)
-    : pricer_(std::move(pricer)), limits_(limits), graphs_(graphs) {
+    : pricer_(std::move(pricer)), limits_(limits), graphs_(graphs), kernels_(pricer_->kernels()) {
   SIM_CHECK(limits.tokens >= 1 && limits.sequences >= 1 && limits.kv_length >= 1);
   linear_.reserve(static_cast<std::size_t>(limits.tokens) + 1);
   for (std::int32_t t = 0; t <= limits.tokens; ++t) linear_.push_back(pricer_->linear(t));
@@ -174,6 +179,7 @@ StepCost LoweredCost::fixed_part(const StepShape& shape) const {
   add_cost(cost, decoding <= limits_.sequences
                      ? decode_fixed_[static_cast<std::size_t>(decoding)]
                      : pricer_->decode_fixed(decoding));
+  add_launches(graphs_, rows, kernels_, cost);
   return cost;
 }
 
@@ -259,6 +265,7 @@ StepCost price_unlowered(const StepPricer& pricer, const CudaGraphs& graphs,
   add_cost(cost, pricer.experts(shape.group_tokens > 0 ? shape.group_tokens : rows));
   add_cost(cost, pricer.lm_head(shape.sampled_sequences));
   add_cost(cost, pricer.decode_fixed(shape.decode_sequences));
+  add_launches(graphs, rows, pricer.kernels(), cost);
   Priced decode{0, Coverage::kMeasured};
   if (shape.decode_sequences > 0) {
     const std::int32_t batch = shape.decode_sequences;

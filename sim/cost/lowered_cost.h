@@ -63,6 +63,7 @@ class LoweredCost final : public CostModel {
   std::unique_ptr<const StepPricer> pricer_;
   LoweringLimits limits_;
   CudaGraphs graphs_;
+  double kernels_;  // of a step
   std::vector<StepCost> linear_;   // by tokens after padding
   std::vector<StepCost> lm_head_;  // by sequences
   std::vector<StepCost> experts_;  // by rows of all ranks; empty unless the pricer has them apart

@@ -38,10 +38,13 @@ std::unique_ptr<CostModel> make_cost_model(const CostOptions& options) {
     throw InputError({"", "profile " + profile.name, "no gemm and no attn_mixed table",
                       "a profile that steps can be priced from"});
   }
-  const CudaGraphs graphs =
-      options.enforce_eager
-          ? CudaGraphs{}
-          : CudaGraphs::vllm(options.max_num_seqs, options.max_num_batched_tokens);
+  CudaGraphs graphs;
+  if (!options.enforce_eager) {
+    graphs = CudaGraphs::vllm(options.max_num_seqs, options.max_num_batched_tokens);
+  }
+  const auto launch = profile.overheads.find("kernel_launch_us");
+  const double measured = launch == profile.overheads.end() ? 0 : launch->second;
+  graphs.launch_us = options.launch_us.value_or(measured);
   return std::make_unique<LoweredCost>(std::move(pricer), limits, graphs);
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "sim/core/dtype.h"
 #include "sim/cost/cost_model.h"
@@ -30,6 +31,9 @@ struct CostOptions {
   std::int32_t max_num_seqs = 256;             // only more slowly
   std::int32_t max_model_len = 0;              // 0 = the model's own
   bool enforce_eager = false;                  // true: no CUDA graphs, so no padding of small steps
+  // What the host takes to launch one kernel outside CUDA graphs, in microseconds (cuda_graphs.h).
+  // Unset: the profile's overheads.kernel_launch_us, 0 where it has none.
+  std::optional<double> launch_us;
   RooflineDetail roofline_detail = RooflineDetail::kOperators;
 };
 

@@ -67,6 +67,9 @@ double elementwise_bytes(const RankOperators& ops, const RankLayer& layer, doubl
 // Kernels that those are, in an engine that fuses what can be: RoPE with the KV write, a norm with
 // the residual.
 int elementwise_kernels(const RankLayer& layer);
+// Kernels that a step launches: products (a mixture's two grouped ones), what mixes tokens, those
+// above, the ends, and the messages between GPUs.
+double step_kernels(const RankOperators& ops);
 // Embedding look-up and final norm, once a step.
 Operator ends_operator(const RankOperators& ops, double tokens);
 

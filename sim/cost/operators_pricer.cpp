@@ -119,6 +119,8 @@ class OperatorsPricer final : public StepPricer {
     add_chunks(shape, decode, false, cost);
   }
 
+  double kernels() const override { return step_kernels(ops_); }
+
   std::string describe() const override { return "operators of " + name_; }
 
  private:

@@ -64,9 +64,13 @@ class StepPricer {
     add_prefill(shape, decode, cost);
   }
 
+  // Kernels that a step launches; 0 = not known.
+  virtual double kernels() const;
+
   virtual std::string describe() const = 0;
 };
 
+inline double StepPricer::kernels() const { return 0; }
 inline StepCost StepPricer::decode_fixed(std::int32_t) const { return {}; }
 
 }  // namespace headway

@@ -84,6 +84,9 @@ TEST_CASE("INV-8: runs of models of every kind are their steps", "[unit][cost]")
   check_runs(*make_cost_model(options));
   options.profile = &h100_tables();
   check_runs(*make_cost_model(options));
+  options.enforce_eager = true;
+  options.launch_us = 20;
+  check_runs(*make_cost_model(options));
 }
 
 TEST_CASE("lowering stays within 0.1 % for models of every kind", "[unit][cost]") {
