@@ -53,7 +53,15 @@ MixerSpec hybrid_mamba(const ConfigReader& c) {
   MixerSpec m;
   m.kind = MixerKind::kMamba2;
   m.state.heads = c.integer("mamba_n_heads", kMostHeads);
-  m.state.value_dim = c.integer("mamba_d_head", kWidestHead);
+  const std::int32_t inner =
+      c.integer_or("mamba_expand", 2, 64) * c.integer("hidden_size", kWidest);
+  const bool told = c.present("mamba_d_head") && !c.is_text("mamba_d_head");  // or "auto"
+  m.state.value_dim = told ? c.integer("mamba_d_head", kWidestHead) : inner / m.state.heads;
+  if (m.state.value_width() != inner) {
+    c.fail("mamba_n_heads", std::to_string(m.state.heads),
+           "mamba_n_heads x mamba_d_head equal to mamba_expand x hidden_size (" +
+               std::to_string(inner) + ")");
+  }
   m.state.groups = c.integer("mamba_n_groups", kMostHeads);
   m.state.key_dim = c.integer("mamba_d_state", kWidestHead);
   m.state.conv_kernel = c.integer("mamba_d_conv", 64);
@@ -134,6 +142,9 @@ void read_mamba_hybrid(const ConfigReader& c, ModelSpec& model) {
     const bool listed =
         std::find(indices.begin(), indices.end(), static_cast<std::int32_t>(i)) != indices.end();
     const bool full = types.empty() ? listed : types[i] == "attention";
+    if (!types.empty() && !full && types[i] != "mamba") {
+      c.fail("layer_types", "\"" + types[i] + "\"", "mamba or attention");
+    }
     model.layers.push_back({full ? attention : mamba, mlps[i], 2});
   }
 }

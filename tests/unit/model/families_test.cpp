@@ -111,6 +111,27 @@ TEST_CASE("config.json: hybrids of Mamba-2 and attention", "[unit]") {
   CHECK(bamba.layers[1].mlp.intermediate == 128);
   CHECK(config_refusal(small_config("bamba", mamba)).place == "attn_layer_indices");
 
+  CHECK(config_refusal(small_config("bamba", std::string(mamba) + R"(, "attn_layer_indices": [2],
+        "mamba_d_head": 4)"))
+            .place == "mamba_n_heads");
+
+  // Granite 4: a dense MLP where there are no experts, else one beside them; embeddings not tied.
+  const std::string types = std::string(mamba) + R"(, "mamba_d_head": "auto",
+      "shared_intermediate_size": 96, "layer_types": ["mamba", "mamba", "attention", "mamba",
+      "mamba", "mamba"])";
+  const ModelSpec dense = small_model("granitemoehybrid", types + R"(, "num_local_experts": 0)");
+  CHECK(dense.layers[2].mixer.kind == MixerKind::kAttention);
+  CHECK(dense.layers[0].mixer == bamba.layers[1].mixer);
+  CHECK(dense.layers[0].mlp.intermediate == 96);
+  CHECK_FALSE(dense.tie_word_embeddings);
+  const ModelSpec sparse = small_model(
+      "granitemoehybrid", types + R"(, "num_local_experts": 4, "num_experts_per_tok": 2)");
+  CHECK(sparse.layers[0].mlp.shared_intermediate == 96);
+  CHECK(sparse.layers[0].mlp.expert_intermediate == 128);
+  CHECK(config_refusal(small_config("granitemoehybrid", std::string(mamba) + R"(, "layer_types":
+        ["mamba", "mamba2", "attention", "mamba", "mamba", "mamba"])"))
+            .place == "layer_types");
+
   // One mixer or one MLP a layer, by a letter.
   const char* keys = R"(, "mamba_num_heads": 16, "mamba_head_dim": 8, "n_groups": 2,
       "ssm_state_size": 16, "conv_kernel": 4)";
@@ -125,6 +146,25 @@ TEST_CASE("config.json: hybrids of Mamba-2 and attention", "[unit]") {
   CHECK(config_refusal(small_config("nemotron_h",
                                     std::string(keys) + R"(, "hybrid_override_pattern": "M-MX-M")"))
             .found == "\"X\"");
+}
+
+// 8.1 and 9.78 billion by their cards.
+TEST_CASE("config.json: published hybrids count to their cards", "[unit]") {
+  const ModelSpec nemotron = parse_model(R"({"model_type": "nemotron_h", "num_hidden_layers": 52,
+      "hybrid_override_pattern": "M-M-M-M*-M-M-M-M-M*-M-M-M-M-M*-M-M-M-M-M*-M-M-M-M-M-",
+      "hidden_size": 4096, "num_attention_heads": 32, "num_key_value_heads": 8,
+      "attention_head_dim": 128, "intermediate_size": 21504, "mamba_num_heads": 128,
+      "mamba_head_dim": 64, "n_groups": 8, "ssm_state_size": 128, "conv_kernel": 4,
+      "vocab_size": 131072, "max_position_embeddings": 8192})",
+                                         "Nemotron-H-8B/config.json");
+  CHECK(static_cast<double>(parameter_count(nemotron)) == Approx(8.1e9).epsilon(0.005));
+  const ModelSpec bamba = parse_model(R"({"model_type": "bamba", "num_hidden_layers": 32,
+      "hidden_size": 4096, "intermediate_size": 14336, "num_attention_heads": 32,
+      "num_key_value_heads": 8, "vocab_size": 128256, "max_position_embeddings": 262144,
+      "attn_layer_indices": [9, 18, 27], "mamba_n_heads": 128, "mamba_d_head": 64,
+      "mamba_n_groups": 1, "mamba_d_state": 128})",
+                                      "Bamba-9B/config.json");
+  CHECK(static_cast<double>(parameter_count(bamba)) == Approx(9.78e9).epsilon(0.0005));
 }
 
 // A model of 100 million that was counted with the library itself (124 327 616), from its config.
