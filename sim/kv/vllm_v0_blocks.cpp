@@ -15,7 +15,8 @@ std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; 
 VllmV0Blocks::VllmV0Blocks(const Options& options)
     : options_(options),
       gpu_(options.num_gpu_blocks, options.block_size, options.prefix_caching),
-      cpu_(options.num_cpu_blocks, options.block_size, options.prefix_caching) {}
+      cpu_(options.num_cpu_blocks, options.block_size, options.prefix_caching),
+      rows_(static_cast<std::size_t>(options.block_size)) {}
 
 void VllmV0Blocks::open(std::uint32_t slot, const Request& request) {
   if (slot >= tables_.size()) tables_.resize(slot + 1);
@@ -86,6 +87,7 @@ void VllmV0Blocks::release_all(Table& table, VllmV0Allocator& from) {
 void VllmV0Blocks::free(std::uint32_t slot) {
   Table& table = tables_[slot];
   if (table.ids.empty()) return;
+  SIM_CHECK(table.gathered_at == kAlone);
   VllmV0Allocator& memory = table.on_cpu ? cpu_ : gpu_;
   if (table.last_use != SimTime::never()) memory.mark_accessed(table.ids, table.last_use.ns());
   release_all(table, memory);
@@ -172,7 +174,7 @@ KvUsage VllmV0Blocks::usage() const {
           .free_blocks = gpu_.free_blocks(),
           .cached_blocks = gpu_.cached_blocks(),
           .block_size = options_.block_size,
-          .tokens_stored = gpu_.tokens_stored(),
+          .tokens_stored = gpu_.tokens_stored() + grown_,
           .prefix_queries = query_tokens_,
           .prefix_hits = hit_tokens_};
 }
@@ -184,7 +186,8 @@ void VllmV0Blocks::check() const {
     std::vector<std::int32_t> refs(static_cast<std::size_t>(memory->total_blocks()), 0);
     for (const Table& table : tables_) {
       if (table.on_cpu != on_cpu) continue;
-      SIM_CHECK(std::ssize(table.ids) == ceil_div(table.tokens, options_.block_size));
+      const std::int32_t tokens = table.tokens + grown(table);
+      SIM_CHECK(std::ssize(table.ids) == ceil_div(tokens, options_.block_size));
       SIM_CHECK(table.stored <= table.tokens);
       for (const Id id : table.ids) ++refs[static_cast<std::size_t>(id)];
     }

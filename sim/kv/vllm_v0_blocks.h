@@ -85,6 +85,17 @@ class VllmV0Blocks {
   // the free blocks for it, and steps_of_new_content().
   void extend(std::span<const std::uint32_t> slots, std::int64_t steps);
 
+  // Slots that grow together, by one token with every tick(), in the order in which they were
+  // gathered: as that many append() and use() would have it, block for block, in the time of the
+  // blocks that are taken. Between gather() and scatter() nothing else happens to one.
+  // REQUIRES: no prefix caching, on the GPU, all known tokens stored.
+  void gather(std::uint32_t slot);
+  void scatter(std::uint32_t slot);
+  std::int64_t blocks_next_tick() const;
+  // What each of the next out.size() ticks takes. REQUIRES: no more than the block size.
+  void blocks_ahead(std::span<std::int32_t> out) const;
+  void tick(std::int64_t ticks = 1);  // REQUIRES: the blocks are free
+
   bool has_table(std::uint32_t slot) const { return !tables_[slot].ids.empty(); }
   // vLLM's numbering: host blocks count on from the GPU's.
   std::vector<Id> table(std::uint32_t slot) const;
@@ -95,6 +106,7 @@ class VllmV0Blocks {
   void check() const;
 
  private:
+  static constexpr std::int64_t kAlone = -1;
   struct Table {
     const Request* request = nullptr;
     std::vector<Id> ids;
@@ -104,7 +116,15 @@ class VllmV0Blocks {
     std::int32_t cached = -1;          // remembered answer of cached_tokens(); -1 = none
     SimTime last_use = SimTime::never();
     bool on_cpu = false;
+    std::int64_t gathered_at = kAlone;  // ticks before its first; kAlone = not gathered
+    std::uint32_t row = 0;              // of rows_, while it is
   };
+  std::int32_t grown(const Table& table) const {  // with the ticks so far
+    return table.gathered_at == kAlone ? 0 : static_cast<std::int32_t>(ticks_ - table.gathered_at);
+  }
+  std::size_t row_of(std::int64_t tick) const {
+    return static_cast<std::size_t>(tick % options_.block_size);
+  }
   std::uint64_t hash(const Table& table, std::int32_t index) const;
   void take_in_turn(std::span<const std::uint32_t> slots, std::int64_t steps);
   std::int64_t full_blocks_to_take(const Table& table, const VllmV0Allocator& to) const;
@@ -117,6 +137,11 @@ class VllmV0Blocks {
   std::vector<Table> tables_;  // by slot
   std::uint64_t query_tokens_ = 0;
   std::uint64_t hit_tokens_ = 0;
+  // The gathered by the tick, modulo the block size, with which they take a block.
+  std::vector<std::vector<std::uint32_t>> rows_;
+  std::int64_t ticks_ = 0;
+  std::int64_t gathered_ = 0;  // tables in rows_
+  std::int64_t grown_ = 0;     // tokens that they have stored since each was gathered
   std::vector<std::pair<std::int64_t, std::uint32_t>> turns_;  // buffer of extend(): room, slot
 };
 

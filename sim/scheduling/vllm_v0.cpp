@@ -1,6 +1,7 @@
 #include "sim/scheduling/vllm_v0.h"
 
 #include <algorithm>
+#include <span>
 #include <string>
 
 #include "sim/core/errors.h"
@@ -65,7 +66,9 @@ VllmV0::VllmV0(const SchedulerConfig& config)
     : engine_(config.engine),
       token_budget_(resolve_budget(config.engine)),
       long_prefill_threshold_(resolve_long_threshold(config.engine)),
-      kv_(block_options(config)) {
+      kv_(block_options(config)),
+      gathers_(config.gather_decodes && !config.engine.enable_prefix_caching &&
+               config.engine.policy != "priority") {
   validate(config);
 }
 
@@ -79,6 +82,10 @@ void VllmV0::add(Sequence& sequence) {
 
 void VllmV0::abort(Sequence& sequence) {
   if (sequence.finished()) return;
+  if (decodes_.contains(sequence)) {
+    decodes_.scatter(sequence);
+    leave_gathered(sequence);
+  }
   for (Queue* queue : {&waiting_, &running_, &swapped_}) std::erase(*queue, &sequence);
   kv_.free(sequence.slot);
   sequence.state = SequenceState::kFinished;
@@ -101,6 +108,7 @@ void VllmV0::plan(SimTime now, StepPlan& plan) {
     kv_.use(item.sequence->slot, now, item.sequence->computed_tokens);
   }
   kv_.end_of_plan();
+  if (gathers_) gather(plan);
   plan.swapped_in_blocks = std::ssize(swapped_in_);
   plan.swapped_out_blocks = std::ssize(swapped_out_);
   // Who had to yield to itself, or to one that is admitted next, may go on at once.
@@ -110,7 +118,7 @@ void VllmV0::plan(SimTime now, StepPlan& plan) {
 
 void VllmV0::plan_default(SimTime now, StepPlan& plan) {
   Budget budget;
-  budget.sequences = static_cast<std::int32_t>(running_.size());
+  budget.sequences = static_cast<std::int32_t>(running());
   Batch prefills;
   if (swapped_.empty()) prefills = schedule_prefills(now, budget, nullptr, plan);
   if (!prefills.empty()) {
@@ -119,6 +127,7 @@ void VllmV0::plan_default(SimTime now, StepPlan& plan) {
     return;
   }
   if (engine_.policy == "priority") preempt_for_priority(budget, plan);
+  plan_gathered(budget, nullptr, plan);
   const Batch decodes = schedule_running(budget, nullptr, plan);
   Batch swapped_in;
   if (recompute_.empty() && swap_out_.empty()) swapped_in = schedule_swapped(budget, plan);
@@ -134,6 +143,7 @@ void VllmV0::plan_default(SimTime now, StepPlan& plan) {
 void VllmV0::plan_chunked(SimTime now, StepPlan& plan) {
   Budget budget;
   PartialPrefills partial = count_partial_prefills();
+  plan_gathered(budget, &partial, plan);
   const Batch ran = schedule_running(budget, &partial, plan);
   Batch swapped_in;
   if (recompute_.empty() && swap_out_.empty()) swapped_in = schedule_swapped(budget, plan);
@@ -176,24 +186,41 @@ void VllmV0::append(const Batch& batch, StepPlan& plan) {
 
 void VllmV0::complete(const StepPlan& plan, const StepResult&, StepUpdate& update) {
   update.clear();
-  for (const ScheduledSequence& item : plan.scheduled) {
-    Sequence& sequence = *item.sequence;
-    if (sequence.finished() || !item.samples) continue;
-    ++sequence.output_tokens;
-    update.emitted.push_back({&sequence, 1});
-    if (sequence.output_tokens < output_goal(sequence)) continue;
-    const bool stopped = sequence.output_tokens == sequence.output_target &&
-                         sequence.output_target < sequence.max_tokens;
-    sequence.state = SequenceState::kFinished;
-    sequence.finish_reason = stopped ? FinishReason::kStop : FinishReason::kLength;
-    update.finished.push_back(&sequence);
+  // As they stand in the batch: prompts, gathered decodes, other decodes.
+  std::span<const ScheduledSequence> rest = plan.scheduled;
+  if (plan.decodes.sequences > 0) {
+    const auto decode = [](const ScheduledSequence& item) { return !item.prefill; };
+    const auto prompts = std::find_if(rest.begin(), rest.end(), decode) - rest.begin();
+    complete_entries(rest.first(static_cast<std::size_t>(prompts)), update);
+    rest = rest.subspan(static_cast<std::size_t>(prompts));
+    complete_gathered(update);
   }
+  complete_entries(rest, update);
   if (update.finished.empty()) return;
   // Blocks go back in the order of the running queue, which decides who gets which next.
   for (const Sequence* sequence : running_) {
     if (sequence->finished()) kv_.free(sequence->slot);
   }
   std::erase_if(running_, [](const Sequence* sequence) { return sequence->finished(); });
+}
+
+void VllmV0::complete_entries(std::span<const ScheduledSequence> entries, StepUpdate& update) {
+  for (const ScheduledSequence& item : entries) {
+    Sequence& sequence = *item.sequence;
+    if (sequence.finished() || !item.samples) continue;
+    ++sequence.output_tokens;
+    update.emitted.push_back({&sequence, 1});
+    if (sequence.output_tokens >= output_goal(sequence)) end_answer(sequence, update);
+  }
+}
+
+// Its blocks are still to be freed.
+void VllmV0::end_answer(Sequence& sequence, StepUpdate& update) {
+  const bool stopped = sequence.output_tokens == sequence.output_target &&
+                       sequence.output_target < sequence.max_tokens;
+  sequence.state = SequenceState::kFinished;
+  sequence.finish_reason = stopped ? FinishReason::kStop : FinishReason::kLength;
+  update.finished.push_back(&sequence);
 }
 
 std::int32_t VllmV0::output_goal(const Sequence& sequence) const {
@@ -203,10 +230,11 @@ std::int32_t VllmV0::output_goal(const Sequence& sequence) const {
 
 void VllmV0::check_kv() const {
   kv_.check();
+  for (const Sequence* sequence : gathered_) SIM_CHECK(kv_.has_table(sequence->slot));
   for (const Sequence* sequence : running_) SIM_CHECK(kv_.has_table(sequence->slot));
   for (const Sequence* sequence : swapped_) SIM_CHECK(kv_.has_table(sequence->slot));
   for (const Sequence* sequence : waiting_) SIM_CHECK(!kv_.has_table(sequence->slot));
-  const bool idle = running_.empty() && swapped_.empty();
+  const bool idle = running() == 0 && swapped_.empty();
   SIM_CHECK(!idle || kv_.usage().held_blocks == 0, "INV-2: KV held by nobody");
 }
 

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <deque>
+#include <span>
 #include <vector>
 
 #include "sim/kv/vllm_v0_blocks.h"
+#include "sim/scheduling/decode_set.h"
 #include "sim/scheduling/scheduler.h"
 
 namespace headway {
@@ -15,6 +17,10 @@ namespace headway {
 //  - chunked: one token budget a step, for running sequences in queue order (decodes and prompts
 //    under way), then swapped ones, then new prompts.
 // Short of KV, the last running sequence is preempted: recomputed, or swapped to host memory.
+//
+// Without prefix caching and priorities, decoding sequences are gathered (vllm_v0_gathered.cpp,
+// decode_set.h): they come before running_. In the chunked rule, which puts in front what comes back
+// from host memory, they do not while anything is there.
 //
 // Where vLLM V0 would stop with an error or wait for ever, this goes on: without room in host
 // memory a victim is recomputed; a prompt that was swapped out half done and is longer than the
@@ -31,16 +37,22 @@ class VllmV0 final : public Scheduler {
   void complete(const StepPlan& plan, const StepResult& result, StepUpdate& update) override;
   void repeats(const StepPlan& plan, Repeats& out) const override;
   void repeat(const StepPlan& plan, std::int64_t steps) override;
+  void write_out(const StepPlan& plan, std::vector<ScheduledSequence>& out) const override;
+  void settle() override;
 
   std::int64_t waiting() const override { return std::ssize(waiting_) + std::ssize(swapped_); }
-  std::int64_t running() const override { return std::ssize(running_); }
+  std::int64_t running() const override { return std::ssize(gathered_) + std::ssize(running_); }
   KvUsage kv_usage() const override { return kv_.usage(); }
   void check_kv() const override;
 
   // For replays and tests: the queues in order, the KV, and more of the last plan.
   using Queue = std::deque<Sequence*>;
   const Queue& waiting_queue() const { return waiting_; }
-  const Queue& running_queue() const { return running_; }
+  Queue running_queue() const {
+    Queue all(gathered_.begin(), gathered_.end());
+    all.insert(all.end(), running_.begin(), running_.end());
+    return all;
+  }
   const Queue& swapped_queue() const { return swapped_; }
   VllmV0Blocks& kv() { return kv_; }
   const VllmV0Blocks::SwapPairs& swapped_in() const { return swapped_in_; }
@@ -94,6 +106,17 @@ class VllmV0 final : public Scheduler {
   bool prefilling(const Sequence& sequence) const { return tokens_to_prefill(sequence) > 0; }
   std::int32_t output_goal(const Sequence& sequence) const;
   bool nobody_will_join(const StepPlan& plan) const;
+  void complete_entries(std::span<const ScheduledSequence> entries, StepUpdate& update);
+  void end_answer(Sequence& sequence, StepUpdate& update);
+
+  // Decodes planned together (vllm_v0_gathered.cpp).
+  void plan_gathered(Budget& budget, const PartialPrefills* partial, StepPlan& plan);
+  bool leaves_any(Budget left, const PartialPrefills* partial);
+  bool may_gather(const Sequence& sequence) const;
+  void gather(StepPlan& plan);
+  void leave_gathered(Sequence& sequence);
+  void scatter_all(StepPlan& plan);
+  void complete_gathered(StepUpdate& update);
   // Smaller is more urgent; ties go by arrival.
   static bool more_urgent(const Sequence* a, const Sequence* b);
 
@@ -102,6 +125,9 @@ class VllmV0 final : public Scheduler {
   const std::int32_t long_prefill_threshold_;
   VllmV0Blocks kv_;
   Queue waiting_, running_, swapped_;
+  DecodeSet decodes_{false};
+  std::vector<Sequence*> gathered_;  // its members; the head of the running queue, not in running_
+  bool gathers_;
   std::vector<std::int32_t> prefill_target_;  // by slot: tokens known when (re)admitted
 
   // delay_factor

@@ -28,7 +28,9 @@ bool VllmV0::passed_delay(SimTime now) {
   if (last_was_prompt_) last_prompt_latency_ = now - last_look_;
   last_look_ = now;
   last_was_prompt_ = false;
-  if (engine_.delay_factor <= 0 || waiting_.empty() || running_.empty()) return true;
+  // In the chunked rule those that already have their part in the step are off the queue by now.
+  const bool idle = running_.empty() && (engine_.enable_chunked_prefill || gathered_.empty());
+  if (engine_.delay_factor <= 0 || waiting_.empty() || idle) return true;
   SimTime earliest = SimTime::never();
   for (const Sequence* sequence : waiting_) earliest = std::min(earliest, sequence->arrival);
   const double waited_ns = static_cast<double>((now - earliest).ns());
@@ -147,7 +149,8 @@ VllmV0::Batch VllmV0::schedule_running(Budget& budget, const PartialPrefills* pa
     running_.pop_front();
     bool yielded = false;
     // A prompt under way that holds the whole cache alone would yield to itself for ever.
-    const bool owns_all = prefilling(sequence) && running_.empty() && batch.empty();
+    const bool owns_all = prefilling(sequence) && running_.empty() && batch.empty() &&
+                          plan.decodes.sequences == 0;
     while (!yielded && !owns_all && !kv_.can_append()) {
       Sequence* victim = &sequence;
       if (!running_.empty()) {
@@ -226,7 +229,8 @@ void VllmV0::schedule(Sequence& sequence, const NewTokens& tokens, ScheduledKind
                    .computed_before = before,
                    .num_tokens = tokens.uncached,
                    .samples = sequence.computed_tokens == sequence.known_tokens(),
-                   .prefill = prefill});
+                   .prefill = prefill,
+                   .preemptions = sequence.preemptions});
 }
 
 void VllmV0::preempt(Sequence& sequence, bool may_swap, StepPlan& plan) {

@@ -9,9 +9,20 @@ namespace headway {
 
 void VllmV0::repeats(const StepPlan& plan, Repeats& out) const {
   out.clear();
-  const std::size_t batch = plan.scheduled.size();
-  if (batch == 0 || batch != running_.size() || !nobody_will_join(plan)) return;
+  const auto batch = static_cast<std::size_t>(plan.batch());
+  if (plan.empty() || plan.batch() != running() || !nobody_will_join(plan)) return;
   const std::int32_t block_size = engine_.block_size;
+  // Growing wants a free block even where it takes none. Cautious: one is left over in every step.
+  const std::int64_t free = kv_.free_gpu_blocks() - 1;
+  if (!decodes_.empty()) {
+    if (!plan.scheduled.empty() || !decodes_.steady() || free < 0) return;
+    out.steps = decodes_.next_finish() - decodes_.planned();
+    if (out.steps <= 0) return;
+    out.new_blocks.resize(static_cast<std::size_t>(block_size));
+    kv_.blocks_ahead(out.new_blocks);
+    limit_by_blocks(out, decodes_.size(), free);
+    return;
+  }
   out.new_blocks.assign(static_cast<std::size_t>(block_size), 0);
   std::int64_t steps = std::numeric_limits<std::int64_t>::max();
   slots_.clear();
@@ -26,8 +37,6 @@ void VllmV0::repeats(const StepPlan& plan, Repeats& out) const {
     steps = std::min<std::int64_t>(steps, output_goal(s) - s.output_tokens - 1);
   }
   if (steps > 0) steps = kv_.steps_of_new_content(slots_, steps);
-  // Growing wants a free block even where it takes none. Cautious: one is left over in every step.
-  const std::int64_t free = kv_.free_gpu_blocks() - 1;
   if (steps <= 0 || free < 0) return;
   out.steps = steps;
   limit_by_blocks(out, static_cast<std::int64_t>(batch), free);
@@ -60,13 +69,18 @@ bool VllmV0::nobody_will_join(const StepPlan& plan) const {
   if (!swapped_.empty()) return true;
   const VllmV0Blocks::Fit fit = kv_.can_admit(head.known_tokens());
   if (head.prompt_tokens >= engine_.max_model_len || fit == VllmV0Blocks::Fit::kNever) return false;
-  return fit == VllmV0Blocks::Fit::kLater || std::ssize(running_) >= engine_.max_num_seqs;
+  return fit == VllmV0Blocks::Fit::kLater || running() >= engine_.max_num_seqs;
 }
 
 // Every sequence of the run was last used in its first step, not in its last, as far as the KV
 // knows. That moves them all alike, to an instant after all older uses and before all later ones:
 // the order of eviction is the same.
 void VllmV0::repeat(const StepPlan& plan, std::int64_t steps) {
+  if (!decodes_.empty()) {
+    kv_.tick(steps);
+    decodes_.repeat(steps);
+    return;
+  }
   slots_.clear();
   for (const ScheduledSequence& entry : plan.scheduled) {
     Sequence& s = *entry.sequence;

