@@ -19,8 +19,8 @@ namespace headway {
 // Short of KV, the last running sequence is preempted: recomputed, or swapped to host memory.
 //
 // Without prefix caching and priorities, decoding sequences are gathered (vllm_v0_gathered.cpp,
-// decode_set.h): they come before running_. In the chunked rule, which puts in front what comes back
-// from host memory, they do not while anything is there.
+// decode_set.h): they come before running_. In the chunked rule, which puts in front what comes
+// back from host memory, they do not while anything is there.
 //
 // Where vLLM V0 would stop with an error or wait for ever, this goes on: without room in host
 // memory a victim is recomputed; a prompt that was swapped out half done and is longer than the

@@ -1,7 +1,7 @@
 // Decoding sequences of vllm-v0 planned together (decode_set.h). They are first in the running
-// queue, so that they come first in budget and in blocks, as when each is walked to. Where there may
-// be too little of either they scatter: that step is planned one by one, and whoever decodes in it
-// is gathered again.
+// queue, so that they come first in budget and in blocks, as when each is walked to. Where there
+// may be too little of either they scatter: that step is planned one by one, and whoever decodes in
+// it is gathered again.
 //
 // In the default rule a step of prompts holds decodes up, so a newcomer is gathered with its first
 // decode step, not with its prompt: then all of them have had their last token in the same step.
