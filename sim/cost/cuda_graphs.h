@@ -31,10 +31,10 @@ struct CudaGraphs {
   }
   bool captured(std::int32_t tokens) const { return tokens <= max_capture; }
 
-  // Outside a graph kernels are launched one by one while the GPU works: what launching `kernels` of
-  // them takes beyond `gpu_us` of work is time that the GPU waits. `gpu_us` leaves attention over
-  // the cache and prompts out, which hides launches as well: an upper bound for long contexts, exact
-  // where launches matter most, in small steps. Closed in the number of rows, so runs stay sums.
+  // Outside a graph kernels are launched one by one while the GPU works: what launching `kernels`
+  // of them takes beyond `gpu_us` of work is time that the GPU waits. `gpu_us` leaves attention over
+  // the cache and prompts out, which hides launches as well: an upper bound for long contexts, near
+  // the truth in small steps, where launches matter. Closed in the rows, so runs stay sums.
   double exposed_us(std::int32_t rows, double kernels, double gpu_us) const {
     if (rows <= 0 || captured(rows)) return 0;
     return std::max(0.0, kernels * launch_us - gpu_us);

@@ -94,16 +94,16 @@ FittedModel MeasuredProducts::model() {
       .model();
 }
 
-MeasuredProducts::Source MeasuredProducts::expert_source() const {
-  const auto table_of = [this](DType weights) {
+MeasuredProducts::Source MeasuredProducts::expert_source(bool own_skew) const {
+  const char* load = own_skew ? "balanced" : "power_law_1.2";
+  const auto table_of = [&](DType weights) {
     const std::string name = table_dtype(weights);
-    const ProfileTable* table =
-        profile_.find("moe", {{"weights", name}, {"distribution", "power_law_1.2"}});
+    const ProfileTable* table = profile_.find("moe", {{"weights", name}, {"distribution", load}});
     return table != nullptr ? table : profile_.find("moe", {{"weights", name}});
   };
   const Precision& own = ops_.precision;
   if (own.kept_fraction == 0) {
-    if (const ProfileTable* table = table_of(own.weights)) return {table, true};
+    if (const ProfileTable* table = table_of(own.weights)) return {table, !own_skew};
   }
   if (bytes_per_element(own.activations) < 2) {
     if (const ProfileTable* table = table_of(DType::kFp8)) return {table, false};
@@ -112,7 +112,7 @@ MeasuredProducts::Source MeasuredProducts::expert_source() const {
 }
 
 RowsPricer MeasuredProducts::experts(const RankLayer& layer) {
-  const Source source = expert_source();
+  const Source source = expert_source(!layer.expert_chances.empty());
   if (source.table == nullptr) return experts_as_product(layer);
   const MlpSpec& mlp = layer.spec.mlp;
   const double columns =
@@ -126,11 +126,12 @@ RowsPricer MeasuredProducts::experts(const RankLayer& layer) {
   if (source.exact && mlp.gated) return [measured](double tokens) { return measured.at(tokens); };
   RankOperators own = ops_, base = ops_;
   base.precision = precision_of(*source.table, ops_.precision);
-  RankLayer gated = layer;
-  gated.spec.mlp.gated = true;  // as every table is
+  RankLayer plain = layer;  // as every table is
+  plain.spec.mlp.gated = true;
+  plain.expert_chances.clear();
   return [=, gpu = gpu_](double tokens) {
     const double ratio = operator_us(experts_operator(own, layer, tokens), gpu) /
-                         operator_us(experts_operator(base, gated, tokens), gpu);
+                         operator_us(experts_operator(base, plain, tokens), gpu);
     return scaled(measured.at(tokens), measured.floor_us(), ratio);
   };
 }

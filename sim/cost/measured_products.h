@@ -37,8 +37,9 @@ class MeasuredProducts {
 
   RowsPricer product(const GemmSite& site);
   // All products of the chosen experts, by tokens. Real routing is uneven: the power-law load where
-  // it was measured. Without a table: as one wide product of the experts that are hit, of as many
-  // rows as each gets, tagged roofline. REQUIRES: layer.is_moe().
+  // it was measured; a model that states its own skew is priced from the balanced load, scaled as
+  // formats are. Without a table: as one wide product of the experts that are hit, of as many rows as
+  // each gets, tagged roofline. REQUIRES: layer.is_moe().
   RowsPricer experts(const RankLayer& layer);
   // Of a product in 16 bits: floor and efficiencies of products that no table holds.
   FittedModel model();
@@ -49,7 +50,7 @@ class MeasuredProducts {
     bool exact;  // of the very format
   };
   Source gemm_source(const Precision& own) const;
-  Source expert_source() const;
+  Source expert_source(bool own_skew) const;
   const OperatorTable& read(const ProfileTable& table);
   RowsPricer experts_as_product(const RankLayer& layer);
 

@@ -77,8 +77,8 @@ Operator ends_operator(const RankOperators& ops, double tokens);
 // all. A kind that looks at a part of them (a window, the top k) is priced as if all sequences were
 // of the mean length: min(mean, window) each. That is exact for equal lengths and for batches on
 // one side of the bend, and never too little: a batch with half its sequences at 0.5 windows and
-// half at 1.5 is charged 1 where the truth is 0.75, the worst case for lengths that spread no wider.
-// In return the price depends on the batch and the KV sum alone, so runs of steps stay closed forms.
+// half at 1.5 is charged 1 where the truth is 0.75, the worst case for lengths that spread no
+// wider. In return the price depends on the batch and the KV sum alone, so runs stay closed forms.
 OperatorParts decode_operators(const RankOperators& ops, const RankLayer& layer, double batch,
                                double kv_tokens);
 // KV lengths at which that bends, ascending.

@@ -148,6 +148,24 @@ TEST_CASE("a profile prices what it has and says where it has not", "[unit][cost
         class_us(step(dense_layer(128, 128, 128, 0).mixer, plain.mlp), OpClass::kDecodeAttention));
 }
 
+TEST_CASE("a mixture's own skew scales the balanced load", "[unit][cost]") {
+  const GpuSpec gpu = load_gpu("h100-sxm");
+  const auto products = [&](double skew, bool profile) {
+    const MixerSpec mixer = dense_layer(32, 4, 128, 0).mixer;
+    const ModelSpec model = model_of(alike_layers(8, {mixer, moe(128, 8, 768, 0, skew), 2}), 2048);
+    CostOptions options{model, gpu, profile ? &h100_tables() : nullptr};
+    options.max_num_batched_tokens = options.max_num_seqs = 16;
+    return make_cost_model(options)->price(decode(16, 100));
+  };
+  // Fewer experts are hit, so fewer weights are read.
+  for (const bool profile : {false, true}) {
+    CHECK(class_us(products(2, profile), OpClass::kLinear) <
+          class_us(products(0.5, profile), OpClass::kLinear));
+  }
+  CHECK(share(products(2, true), Coverage::kRoofline) >
+        share(products(0, true), Coverage::kRoofline));
+}
+
 TEST_CASE("windowed layers flatten and states never grow", "[unit][cost]") {
   const GpuSpec gpu = load_gpu("h100-sxm");
   const auto growth = [&](const MixerSpec& mixer) {
