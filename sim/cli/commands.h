@@ -10,6 +10,7 @@ namespace headway {
 std::unique_ptr<Command> make_run_command();
 std::unique_ptr<Command> make_compare_command();
 std::unique_ptr<Command> make_demo_command();
+std::unique_ptr<Command> make_roofline_command();
 std::unique_ptr<Command> make_import_command();
 std::unique_ptr<Command> make_trace_inspect_command();
 std::unique_ptr<Command> make_trace_convert_command();

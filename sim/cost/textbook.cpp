@@ -29,14 +29,14 @@ Work textbook_attention(double B, double S, double T, double D) {
   return {4 * B * S * T * D, kElementBytes * (2 * B * S * D + 2 * B * T * D)};
 }
 
-double textbook_weight_bytes(const ModelSpec& model, DType weights) {
+double textbook_weight_bytes(const ModelSpec& model, const Precision& precision) {
   const ParameterBreakdown p = parameter_breakdown(model);
   const auto quantised = static_cast<double>(p.attention + p.state + p.mlp + p.experts);
   const auto others = static_cast<double>(p.embedding + p.lm_head + p.router);
-  return quantised * bytes_per_element(weights) + others * unquantised_bytes(weights);
+  return quantised * stored_weight_bytes(precision) + others * unquantised_bytes(precision.weights);
 }
 
-double textbook_read_bytes(const ModelSpec& model, DType weights, double tokens) {
+double textbook_read_bytes(const ModelSpec& model, const Precision& precision, double tokens) {
   double idle = 0;  // expert parameters that no token is sent to
   for (const LayerKind& kind : layer_kinds(model)) {
     const MlpSpec& mlp = kind.layer.mlp;
@@ -45,16 +45,16 @@ double textbook_read_bytes(const ModelSpec& model, DType weights, double tokens)
     const double missed = std::pow(1 - static_cast<double>(mlp.experts_per_tok) / mlp.experts, tokens);
     idle += missed * static_cast<double>(p.experts) * kind.count;
   }
-  return textbook_weight_bytes(model, weights) - idle * bytes_per_element(weights);
+  return textbook_weight_bytes(model, precision) - idle * stored_weight_bytes(precision);
 }
 
 BatchPoint textbook_batch(const ModelSpec& model, const GpuSpec& gpu, const Precision& precision,
                           double batch, double context) {
   BatchPoint point;
   point.batch = batch;
-  point.weight_bytes = textbook_weight_bytes(model, precision.weights);
+  point.weight_bytes = textbook_weight_bytes(model, precision);
   point.kv_bytes = batch * kv_bytes(model, precision.kv, context);
-  point.read_bytes = textbook_read_bytes(model, precision.weights, batch) + point.kv_bytes;
+  point.read_bytes = textbook_read_bytes(model, precision, batch) + point.kv_bytes;
   point.latency_s = point.read_bytes / gpu.memory_bandwidth;
   point.tokens_per_s = batch / point.latency_s;
   return point;
@@ -73,7 +73,7 @@ const char* fit_name(Fit fit) {
 std::int64_t largest_batch(const ModelSpec& model, const GpuSpec& gpu, const Precision& precision,
                            double context) {
   const double room = static_cast<double>(gpu.memory_bytes) -
-                      textbook_weight_bytes(model, precision.weights);
+                      textbook_weight_bytes(model, precision);
   const double each = kv_bytes(model, precision.kv, context);
   if (room <= 0) return 0;
   return static_cast<std::int64_t>(each > 0 ? std::min(room / each, kMostSequences) : kMostSequences);

@@ -23,11 +23,12 @@ Work textbook_mlp(double B, double T, double D, double F);
 Work textbook_attention(double B, double S, double T, double D);
 
 // What the weight matrices take, norms and biases left out: for a dense untied model in bf16, twice
-// 2VD + 3DFL + (2DNH + 2DKH)L. Embedding, LM head and router are never quantised.
-double textbook_weight_bytes(const ModelSpec& model, DType weights);
+// 2VD + 3DFL + (2DNH + 2DKH)L. Embedding, LM head and router are never
+// quantised; scales of quantised weights are counted.
+double textbook_weight_bytes(const ModelSpec& model, const Precision& precision);
 // Those of them that a pass over `tokens` tokens reads: of experts the ones that are hit when routing
 // is uniform, E (1 - (1 - k/E)^tokens).
-double textbook_read_bytes(const ModelSpec& model, DType weights, double tokens);
+double textbook_read_bytes(const ModelSpec& model, const Precision& precision, double tokens);
 
 // One pass that generates a token for each of `batch` sequences of `context` tokens, on one GPU.
 struct BatchPoint {

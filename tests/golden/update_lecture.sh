@@ -23,3 +23,5 @@ while IFS= read -r line; do
   esac
 done <"$page" >"$new"
 cat "$new" >"$page"
+"$program" roofline --model llama-2-13b --gpu h100-sxm --set gpu.memory_bytes=80e9 \
+  --svg "$(dirname "$page")/roofline.svg" >/dev/null

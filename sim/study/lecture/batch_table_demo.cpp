@@ -21,7 +21,7 @@ DemoTable prefill_table(const Scenario& s, double S) {
   const MixerSpec& attention = first_attention(s.model);
   const double width = static_cast<double>(attention.heads) * attention.head_dim;
   for (const double B : {1.0, 4.0, 16.0}) {
-    const double weights = textbook_weight_bytes(s.model, s.precision.weights);
+    const double weights = textbook_weight_bytes(s.model, s.precision);
     const double flops = 2 * static_cast<double>(matrix_parameter_count(s.model)) * B * S +
                          textbook_attention(B, S, S, width).flops * s.model.num_hidden_layers();
     const double seconds = std::max(flops / s.gpu.flops_bf16, weights / s.gpu.memory_bandwidth);
