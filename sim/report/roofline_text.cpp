@@ -37,7 +37,7 @@ std::string pass_table(const PassReport& pass, const std::string& where) {
   std::string text = "\n" + pass.name() + where + "\n" + aligned(rows);
   for (const LayerSum& sum : pass.layers) {
     text += (sum.layers.empty() ? std::string("once a pass")
-                                : std::to_string(sum.count) + " layers of " + sum.layers) +
+                                : std::to_string(sum.count) + (sum.count == 1 ? " layer of " : " layers of ") + sum.layers) +
             ": " + time_text(sum.time_s) + ", " + significant(sum.flops / 1e9, 4) + " GFLOP, " +
             bytes_text(sum.bytes) + "\n";
   }

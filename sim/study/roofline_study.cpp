@@ -19,7 +19,7 @@ constexpr std::int64_t kLongestCurve = 1'000'000;
 // The model as one GPU holds it.
 ModelSpec share_of(const ModelSpec& model, std::int32_t tensor_parallel) {
   ModelSpec own = model;
-  for (LayerSpec& layer : own.layers) layer = split_layer(layer, tensor_parallel);
+  for (LayerSpec& layer : own.layers) layer = split_layer(layer, tensor_parallel, tensor_parallel);
   own.vocab_size = (model.vocab_size + tensor_parallel - 1) / tensor_parallel;
   return own;
 }
