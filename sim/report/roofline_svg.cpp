@@ -91,8 +91,9 @@ std::string roof_panel(const RooflineReport& r) {
   }
   lowest = std::max(lowest * 0.7, 0.05);
   highest = std::max(highest * 3, 4 * highest_peak / gpu.memory_bandwidth);
+  // A decade below the lowest dot is left for labels.
   const LogPanel panel(kWidth, kHeight, {lowest, highest},
-                       {lowest * gpu.memory_bandwidth, highest_peak * 2});
+                       {lowest * gpu.memory_bandwidth / 10, highest_peak * 2});
   std::string svg = panel.frame("FLOPs a byte", "FLOP/s, at most");
   std::vector<double> peaks;
   for (const PassReport* pass : passes) {
