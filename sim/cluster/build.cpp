@@ -13,10 +13,14 @@ namespace {
 
 HostTerms host_terms(const Scenario& s, const Profile* profile) {
   HostTerms host = profile != nullptr ? profile->host : HostTerms();
-  if (s.host.per_step_us || s.host.per_request_us || s.host.per_sequence_us) host.source = "scenario";
+  const HostOptions& own = s.host;
+  if (own.per_step_us || own.per_request_us || own.per_sequence_us || own.per_admission_us) {
+    host.source = "scenario";
+  }
   host.per_step_us = s.host.per_step_us.value_or(host.per_step_us);
   host.per_request_us = s.host.per_request_us.value_or(host.per_request_us);
   host.per_sequence_us = s.host.per_sequence_us.value_or(host.per_sequence_us);
+  host.per_admission_us = s.host.per_admission_us.value_or(host.per_admission_us);
   return host;
 }
 
@@ -149,6 +153,7 @@ Blueprint blueprint(const Scenario& s, const Profile* profile) {
   b.replica.host.per_step = SimTime::from_us(b.host.per_step_us);
   b.replica.host.per_request = SimTime::from_us(b.host.per_request_us);
   b.replica.host.per_sequence = SimTime::from_us(b.host.per_sequence_us);
+  b.replica.host.per_admission = SimTime::from_us(b.host.per_admission_us);
   b.replica.shares_samples = s.engine.share_prompt_blocks &&
                              find_scheduler(s.engine.scheduler).forks && b.budget.layout.plain();
   if (s.gpu.memory_bandwidth > 0) {  // read and written

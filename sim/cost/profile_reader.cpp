@@ -74,9 +74,12 @@ void check_schema(const Node& root) {
 }
 
 HostTerms read_host(const Node& node) {
-  node.expect_keys({"per_step_us", "per_request_us", "per_sequence_us", "source"});
+  node.expect_keys(
+      {"per_step_us", "per_request_us", "per_sequence_us", "per_admission_us", "source"});
+  const bool admission = node.json.contains("per_admission_us");
   return {node.at("per_step_us").non_negative(), node.at("per_request_us").non_negative(),
-          node.at("per_sequence_us").non_negative(), node.at("source").text()};
+          node.at("per_sequence_us").non_negative(),
+          admission ? node.at("per_admission_us").non_negative() : 0.0, node.at("source").text()};
 }
 
 HoldOut read_holdout(const Node& node) {

@@ -90,6 +90,15 @@ void add_session(Json& json, const Profile& profile) {
   if (!profile.session_json.empty()) json["session"] = Json::parse(profile.session_json);
 }
 
+Json host_json(const HostTerms& host) {
+  Json json = {{"per_step_us", host.per_step_us},
+               {"per_request_us", host.per_request_us},
+               {"per_sequence_us", host.per_sequence_us}};
+  if (host.per_admission_us > 0) json["per_admission_us"] = host.per_admission_us;
+  json["source"] = host.source;
+  return json;
+}
+
 }  // namespace
 
 std::string table_header(const ProfileTable& table) {
@@ -132,11 +141,7 @@ void write_profile(const Profile& profile, const std::string& folder) {
       {"name", profile.name},
       {"gpu", profile.gpu},
       {"content_hash", content.text()},
-      {"host",
-       {{"per_step_us", profile.host.per_step_us},
-        {"per_request_us", profile.host.per_request_us},
-        {"per_sequence_us", profile.host.per_sequence_us},
-        {"source", profile.host.source}}},
+      {"host", host_json(profile.host)},
       {"provenance",
        Json::parse(profile.provenance_json.empty() ? "{}" : profile.provenance_json)}};
   add_session(json, profile);

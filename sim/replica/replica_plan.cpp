@@ -83,6 +83,7 @@ void Replica::admit_plan(ReplicaStep& step, SimTime now) {
   record.preempted = static_cast<std::int32_t>(plan.preempted.size());
   record.prefill_tokens = record.cached_tokens = record.recomputed_tokens = 0;
   record.decode_tokens = plan.decodes.sequences;
+  step.admitted = 0;
   bool all_ran = plan.preempted.empty() && plan.rejected.empty() &&
                  plan.swapped_in_blocks + plan.swapped_out_blocks == 0;
   for (const ScheduledSequence& entry : plan.scheduled) {
@@ -97,6 +98,7 @@ void Replica::admit_plan(ReplicaStep& step, SimTime now) {
     ActiveSequence& a = active(*entry.sequence);
     if (entry.prefill) record.cached_tokens += entry.computed_before;  // else it was swapped in
     if (a.scheduled == SimTime::never()) {
+      ++step.admitted;
       a.scheduled = now;
       a.cached_tokens = entry.computed_before;
     }
@@ -156,7 +158,7 @@ SimTime Replica::price_planned(const StepCost& cost, double decode_only_us) {
   step.cost = cost;
   add_own_work(step);
   step.decode_only_us = decode_only_us;
-  step.host = config_.host.of_step(step.plan.batch());
+  step.host = config_.host.of_step(step.plan.batch(), step.admitted);
   return SimTime::from_us(step.cost.gpu_us) + step.host;
 }
 
@@ -180,7 +182,7 @@ void Replica::begin_planned(SimTime now, SimTime end) {
 // A pipeline takes the next batch as soon as its first stage is free, and gives results in order.
 void Replica::time_step(ReplicaStep& step, SimTime now) {
   const SimTime gpu = SimTime::from_us(step.cost.gpu_us);
-  step.host = config_.host.of_step(step.plan.batch());
+  step.host = config_.host.of_step(step.plan.batch(), step.admitted);
   const SimTime duration = gpu + step.host;
   const SimTime previous_end = in_flight_.empty() ? now : in_flight_.back()->end;
   if (config_.pipeline_parallel_size > 1) {

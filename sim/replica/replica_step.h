@@ -19,6 +19,7 @@ struct ReplicaStep {
   double decode_only_us = 0;  // GPU time the step would have taken without its prefill chunks
   SimTime start, end, host;
   StepRecord record;          // as it is announced when it ends; the times and costs come last
+  std::int32_t admitted = 0;  // requests that run for the first time
   bool only_decodes = false;  // one token each for sequences that ran before, and nothing besides
   KvUsage kv;                 // after the plan
 };

@@ -58,6 +58,8 @@ const FieldTable<HostOptions>& host_table() {
                       "host time a request, before it can be scheduled; null = the profile's"),
       optional_number("per_sequence_us", &H::per_sequence_us, 0, 1e9,
                       "host time a scheduled sequence and step; null = the profile's"),
+      optional_number("per_admission_us", &H::per_admission_us, 0, 1e9,
+                      "host time a request adds to its first step; null = the profile's"),
       optional_number("per_launch_us", &H::per_launch_us, 0, 1e6,
                       "host time to launch a kernel of a step outside CUDA graphs; null = as the "
                       "profile measured it, 0 where it did not"),

@@ -22,7 +22,7 @@ struct ParallelOptions {
 };
 
 struct HostOptions {              // unset = the profile's host block; all zero for "roofline"
-  std::optional<double> per_step_us, per_request_us, per_sequence_us;
+  std::optional<double> per_step_us, per_request_us, per_sequence_us, per_admission_us;
   std::optional<double> per_launch_us;  // unset = the profile's overheads, where it has them
 };
 
