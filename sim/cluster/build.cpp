@@ -59,11 +59,24 @@ void add_draft_memory(const Scenario& s, MemoryOptions& o) {
   o.draft_weight_bytes = static_cast<std::int64_t>(parameters * bytes / tp);
 }
 
+// Layers are dealt out evenly; what is left over makes some stages one longer.
+double slowest_stage(const Scenario& s) {
+  const std::int32_t layers = s.model.num_hidden_layers();
+  const std::int32_t stages = s.parallel.pipeline_parallel_size;
+  return static_cast<double>((layers + stages - 1) / stages) / layers;
+}
+
+// Experts hold data-parallel ranks in step; without them each is an engine on its own.
+std::int32_t ranks_in_step(const Scenario& s) {
+  return s.model.is_moe() ? s.parallel.data_parallel_size : 1;
+}
+
 MemoryBudget budget_of(const Scenario& s) {
   MemoryOptions o;
   o.precision = s.precision;
   o.tensor_parallel_size = s.parallel.tensor_parallel_size;
   o.pipeline_parallel_size = s.parallel.pipeline_parallel_size;
+  o.data_parallel_size = ranks_in_step(s);
   o.expert_parallel_size = s.parallel.expert_parallel_size;
   o.gpu_memory_utilization = s.engine.gpu_memory_utilization;
   o.max_num_batched_tokens = s.engine.max_num_batched_tokens;
@@ -83,6 +96,12 @@ CostOptions cost_options(const Scenario& s, const ModelSpec& model, const Profil
   CostOptions o{.model = model, .gpu = s.gpu, .profile = profile, .precision = s.precision};
   o.tensor_parallel_size = s.parallel.tensor_parallel_size;
   o.pipeline_parallel_size = s.parallel.pipeline_parallel_size;
+  if (model.is_moe()) {
+    o.data_parallel_size = ranks_in_step(s);
+    o.expert_parallel_size = s.parallel.expert_parallel_size;
+    o.all_to_all = s.parallel.all2all_backend == "all_to_all";
+  }
+  o.context_parallel_size = s.parallel.context_parallel_size;
   o.max_num_batched_tokens = s.engine.max_num_batched_tokens;
   o.max_num_seqs = s.engine.max_num_seqs;
   o.max_model_len = s.engine.max_model_len;
@@ -142,7 +161,7 @@ Blueprint blueprint(const Scenario& s, const Profile* profile) {
   b.cost = make_cost_model(cost_options(s, s.model, profile));
   b.scheduler = scheduler_config(s, b.budget);
   b.data_parallel_size = s.parallel.data_parallel_size;
-  b.replica.in_step = s.parallel.data_parallel_size > 1 && s.model.is_moe();
+  b.replica.in_step = ranks_in_step(s) > 1;
   b.speculation = s.speculation;
   b.seed = s.seed;
   b.draft_cost = drafter(s, profile);
@@ -150,6 +169,7 @@ Blueprint blueprint(const Scenario& s, const Profile* profile) {
   b.replica.batches_in_flight = b.scheduler.batches_in_flight;
   b.replica.scheduler_assumes_drafts = b.scheduler.engine.async_scheduling;
   b.replica.pipeline_parallel_size = s.parallel.pipeline_parallel_size;
+  b.replica.slowest_stage = slowest_stage(s);
   b.replica.host.per_step = SimTime::from_us(b.host.per_step_us);
   b.replica.host.per_request = SimTime::from_us(b.host.per_request_us);
   b.replica.host.per_sequence = SimTime::from_us(b.host.per_sequence_us);

@@ -6,6 +6,7 @@
 
 #include "sim/core/errors.h"
 #include "sim/core/suggest.h"
+#include "sim/cost/collectives.h"
 #include "sim/cost/measured_operators.h"
 #include "sim/cost/operator_work.h"
 #include "sim/cost/profile_pricers.h"
@@ -76,6 +77,7 @@ class LayersPricer final : public StepPricer {
     }
     if (ops.first().is_moe()) {
       experts_ = measured_operator(need(profile, "layer_experts", {{"layer", "moe"}})).site({});
+      exchange_.emplace(nullptr, ops, ops.first(), gpu);  // these tables hold no communication
     }
     lm_head_ = measured_operator(need(profile, "per_sequence", {{"layer", "lm_head"}})).site({});
     if (const ProfileTable* table = find(profile, "per_sequence", "sampler")) {
@@ -94,16 +96,19 @@ class LayersPricer final : public StepPricer {
       const int times = row.per_layer == 0 ? 1 : row.per_layer * ops_.layers;
       add_cost(cost, row.op, times * one.us, one.from);
     }
-    if (experts_) {
-      const double e = ops_.first().spec.mlp.experts;
-      const double k = ops_.first().spec.mlp.experts_per_tok;
-      const Priced one = experts_->at(tokens, e * (1 - std::pow(1 - k / e, tokens)));
-      add_cost(cost, OpClass::kLinear, ops_.layers * one.us, one.from);
-    }
-    // These tables hold no communication.
+    if (experts_ && ops_.data_parallel == 1) add_experts(tokens, cost);
     add_cost(cost, OpClass::kCommunication,
              link_all_reduce_us(ops_, gpu_, tokens) + pipeline_sends_us(ops_, gpu_, tokens),
              Coverage::kRoofline);
+    return cost;
+  }
+
+  StepCost experts(std::int32_t group_tokens) const override {
+    StepCost cost;
+    if (!experts_ || ops_.data_parallel == 1 || group_tokens <= 0) return cost;
+    add_experts(group_tokens, cost);
+    const Priced one = exchange_->at(group_tokens);
+    add_cost(cost, OpClass::kCommunication, ops_.layers * one.us, one.from);
     return cost;
   }
 
@@ -155,6 +160,14 @@ class LayersPricer final : public StepPricer {
   std::string describe() const override { return "layers of " + name_; }
 
  private:
+  // Measured by tokens whose experts are all here, and by how many different ones they hit.
+  void add_experts(double tokens, StepCost& cost) const {
+    const ExpertWidths widths = expert_widths(ops_, ops_.first());
+    const Priced one = experts_->at(expert_rows(widths, tokens) / widths.per_token,
+                                    experts_hit(widths, tokens));
+    add_cost(cost, OpClass::kLinear, ops_.layers * one.us, one.from);
+  }
+
   static Variant find_variant(const Profile& profile, const ModelSpec& model,
                               const RankOperators& ops) {
     const Variant variant{{"model", model.name}, {"tp", std::to_string(ops.tensor_parallel)}};
@@ -167,6 +180,11 @@ class LayersPricer final : public StepPricer {
     if (profile.find("attn_mixed", variant) == nullptr) {
       throw InputError({"", "profile " + profile.name, found,
                         one_of(found, {measured.begin(), measured.end()})});
+    }
+    if (ops.first().is_moe() && ops.tensor_parallel * ops.data_parallel != ops.expert_parallel) {
+      throw InputError({"", "parallel.expert_parallel_size", std::to_string(ops.expert_parallel),
+                        std::to_string(ops.tensor_parallel * ops.data_parallel) +
+                            ": the experts of profile " + profile.name + " were measured whole"});
     }
     const auto wide = [](DType dtype) { return dtype == DType::kBf16 || dtype == DType::kFp16; };
     for (DType dtype : {ops.precision.weights, ops.precision.activations, ops.precision.kv}) {
@@ -241,6 +259,7 @@ class LayersPricer final : public StepPricer {
   Variant variant_;
   std::vector<std::pair<SitePricer, LayerRow>> layers_;
   std::optional<SitePricer> experts_, sampler_;
+  std::optional<ExpertExchange> exchange_;
   SitePricer lm_head_, attention_;
   double floor_us_ = 0;
   SkewShare with_prefill_, alone_;

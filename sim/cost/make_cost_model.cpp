@@ -1,8 +1,10 @@
 #include "sim/cost/make_cost_model.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "sim/core/errors.h"
+#include "sim/cost/context_parallel.h"
 #include "sim/cost/lowered_cost.h"
 #include "sim/cost/operators.h"
 #include "sim/cost/profile_pricers.h"
@@ -10,14 +12,19 @@
 
 namespace headway {
 
-std::unique_ptr<CostModel> make_cost_model(const CostOptions& options) {
+namespace {
+
+std::unique_ptr<CostModel> lowered(const CostOptions& options) {
   if (options.profile == nullptr && options.roofline_detail == RooflineDetail::kLecture) {
     return make_lecture_roofline(options);
   }
-  const RankOperators ops =
-      rank_operators(options.model, options.precision, options.tensor_parallel_size,
-                     options.pipeline_parallel_size);
+  RankOperators ops = rank_operators(
+      options.model, options.precision,
+      RankSplit{options.tensor_parallel_size, options.pipeline_parallel_size,
+                options.data_parallel_size, options.expert_parallel_size});
+  ops.all_to_all = options.all_to_all;
   LoweringLimits limits;
+  limits.ranks = options.data_parallel_size;
   limits.tokens = std::clamp(options.max_num_batched_tokens, 1, 65536);
   limits.sequences = std::clamp(options.max_num_seqs, 1, 8192);
   limits.kv_length = options.max_model_len > 0 ? options.max_model_len
@@ -46,6 +53,14 @@ std::unique_ptr<CostModel> make_cost_model(const CostOptions& options) {
   const double measured = launch == profile.overheads.end() ? 0 : launch->second;
   graphs.launch_us = options.launch_us.value_or(measured);
   return std::make_unique<LoweredCost>(std::move(pricer), limits, graphs);
+}
+
+}  // namespace
+
+std::unique_ptr<CostModel> make_cost_model(const CostOptions& options) {
+  std::unique_ptr<CostModel> model = lowered(options);
+  if (options.context_parallel_size == 1) return model;
+  return make_context_parallel_cost(std::move(model), options);
 }
 
 }  // namespace headway

@@ -27,6 +27,10 @@ struct CostOptions {
   Precision precision{};
   std::int32_t tensor_parallel_size = 1;
   std::int32_t pipeline_parallel_size = 1;
+  std::int32_t data_parallel_size = 1;     // ranks that step together; 1 where each is on its own
+  std::int32_t expert_parallel_size = 1;   // 1 = experts are cut by columns over all their GPUs
+  bool all_to_all = false;                 // how tokens reach their experts: RankOperators
+  std::int32_t context_parallel_size = 1;  // GPUs that share a prompt's tokens
   std::int32_t max_num_batched_tokens = 8192;  // sizes of the tables; larger steps are priced too,
   std::int32_t max_num_seqs = 256;             // only more slowly
   std::int32_t max_model_len = 0;              // 0 = the model's own

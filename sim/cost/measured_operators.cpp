@@ -77,6 +77,9 @@ Demand all_reduce_demand(const double* key) {
   return {{0, 2 * (key[0] - 1) / key[0] * key[1]}, 0};
 }
 
+// Each GPU sends or gets (p - 1) / p of the message.
+Demand exchange_demand(const double* key) { return {{0, (key[0] - 1) / key[0] * key[1]}, 0}; }
+
 // Widths unknown: a constant (the weights) against a part in proportion to the rows.
 Demand by_rows_demand(const double* key) { return {{key[0], 1}, 0}; }
 Demand experts_by_rows_demand(const double* key) { return {{key[0], key[1]}, 0}; }
@@ -170,8 +173,8 @@ struct OpRow {
   OperatorTable::DemandOf (*demand)(const ProfileTable&);
 };
 
-const std::array<OpRow, 20>& op_rows() {
-  static const std::array<OpRow, 20> rows{{
+const std::array<OpRow, 23>& op_rows() {
+  static const std::array<OpRow, 23> rows{{
       {"gemm", 2, SitePolicy::kInverseDistance, gemm_demand},
       {"attn_prefill", 2, SitePolicy::kNearest,
        [](const ProfileTable& t) { return attention_demand(t, true); }},
@@ -180,6 +183,12 @@ const std::array<OpRow, 20>& op_rows() {
       {"moe", 6, SitePolicy::kNearest, moe_demand},
       {"all_reduce", 1, SitePolicy::kNearest,
        [](const ProfileTable&) -> OperatorTable::DemandOf { return all_reduce_demand; }},
+      {"all_gather", 1, SitePolicy::kNearest,
+       [](const ProfileTable&) -> OperatorTable::DemandOf { return exchange_demand; }},
+      {"reduce_scatter", 1, SitePolicy::kNearest,
+       [](const ProfileTable&) -> OperatorTable::DemandOf { return exchange_demand; }},
+      {"all_to_all", 1, SitePolicy::kNearest,
+       [](const ProfileTable&) -> OperatorTable::DemandOf { return exchange_demand; }},
       {"layer", 0, SitePolicy::kNearest,
        [](const ProfileTable&) -> OperatorTable::DemandOf { return by_rows_demand; }},
       {"layer_experts", 0, SitePolicy::kNearest,

@@ -11,6 +11,7 @@ namespace headway {
 OperatorTable measured_operator(const ProfileTable& table);
 
 // Whether the op is one that a cost model asks: gemm, attn_prefill, attn_decode, moe, all_reduce,
+// all_gather, reduce_scatter, all_to_all,
 // layer, layer_experts, per_sequence, attn_mixed, and the operators that only profiles of our own
 // have (rmsnorm ... gdn_update).
 bool has_price(const std::string& op);

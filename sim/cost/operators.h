@@ -57,7 +57,10 @@ struct RankOperators {
   std::int64_t hidden = 0;           // D
   std::int64_t vocab = 0;            // rows of the LM head on this rank
   std::int32_t tensor_parallel = 1, pipeline_parallel = 1;
+  // Ranks that step together, each with attention of its own and all with the same experts; groups
+  // of GPUs with whole experts of their own.
   std::int32_t data_parallel = 1, expert_parallel = 1;
+  bool all_to_all = false;  // rows travel to their experts only (collectives.h)
   Precision precision;
   std::vector<RankLayer> kinds;      // by first occurrence; never empty
   GemmSite lm_head;
@@ -72,7 +75,8 @@ struct RankOperators {
 struct RankSplit {
   std::int32_t tensor = 1, pipeline = 1, data = 1, expert = 1;
 };
-// InputError when the model does not divide over the GPUs.
+// InputError when the model does not divide over the GPUs; it names the nearest sizes that do.
+void check_divides(const ModelSpec& model, const RankSplit& split);
 RankOperators rank_operators(const ModelSpec& model, const Precision& precision,
                              const RankSplit& split);
 RankOperators rank_operators(const ModelSpec& model, const Precision& precision,

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "sim/cost/collectives.h"
 #include "sim/cost/measured_elementwise.h"
 #include "sim/cost/measured_operators.h"
 #include "sim/cost/measured_products.h"
@@ -19,6 +20,7 @@ struct KindPricer {
   RankLayer layer;
   std::vector<RowsPricer> products;
   RowsPricer experts;  // empty: no mixture
+  std::optional<ExpertExchange> exchange;  // ranks in step only
   std::optional<MeasuredElementwise> elementwise;
   std::shared_ptr<const MixerPricer> mixer;
 };
@@ -30,10 +32,11 @@ class OperatorsPricer final : public StepPricer {
       : ops_(ops), gpu_(gpu), name_(profile.name) {
     MeasuredProducts products(profile, ops, gpu);
     for (const RankLayer& layer : ops.kinds) {
-      KindPricer kind{layer, {}, {}, MeasuredElementwise::find(profile, ops, layer),
+      KindPricer kind{layer, {}, {}, {}, MeasuredElementwise::find(profile, ops, layer),
                       make_mixer_pricer(profile, ops, layer, gpu, max_kv_tokens)};
       for (const GemmSite& gemm : layer.gemms) kind.products.push_back(products.product(gemm));
       if (layer.is_moe()) kind.experts = products.experts(layer);
+      if (layer.is_moe() && in_step()) kind.exchange.emplace(&profile, ops, layer, gpu);
       kinds_.push_back(std::move(kind));
     }
     lm_head_ = products.product(ops.lm_head);
@@ -47,7 +50,9 @@ class OperatorsPricer final : public StepPricer {
       for (const RowsPricer& product : kind.products) {
         add_layers(kind, cost, OpClass::kLinear, product(tokens));
       }
-      if (kind.experts) add_layers(kind, cost, OpClass::kLinear, kind.experts(tokens));
+      if (kind.experts && !in_step()) {
+        add_layers(kind, cost, OpClass::kLinear, kind.experts(tokens));
+      }
     }
     add_elementwise(tokens, cost);
     if (all_reduce_) {
@@ -59,6 +64,17 @@ class OperatorsPricer final : public StepPricer {
     }
     add_cost(cost, OpClass::kCommunication, pipeline_sends_us(ops_, gpu_, tokens),
              Coverage::kRoofline);
+    return cost;
+  }
+
+  StepCost experts(std::int32_t group_tokens) const override {
+    StepCost cost;
+    if (!in_step() || group_tokens <= 0) return cost;
+    for (const KindPricer& kind : kinds_) {
+      if (!kind.experts) continue;
+      add_layers(kind, cost, OpClass::kLinear, kind.experts(group_tokens));
+      add_layers(kind, cost, OpClass::kCommunication, kind.exchange->at(group_tokens));
+    }
     return cost;
   }
 
@@ -124,6 +140,7 @@ class OperatorsPricer final : public StepPricer {
   std::string describe() const override { return "operators of " + name_; }
 
  private:
+  bool in_step() const { return ops_.data_parallel > 1; }
   static void add_layers(const KindPricer& kind, StepCost& cost, OpClass op, Priced one) {
     add_cost(cost, op, kind.layer.count * one.us, one.from);
   }

@@ -8,27 +8,59 @@
 namespace headway {
 namespace {
 
-void check_divides(std::int64_t whole, std::int32_t parts, const std::string& model,
-                   const char* what) {
-  if (whole % parts == 0) return;
-  throw InputError({"", "parallel.tensor_parallel_size", std::to_string(parts),
-                    std::string("a divisor of the ") + std::to_string(whole) + " " + what + " of " +
-                        model});
+// What does not divide, "" = all does.
+std::string remainder_of(std::int64_t whole, std::int32_t parts, const char* what) {
+  if (whole % parts == 0) return "";
+  return "a divisor of the " + std::to_string(whole) + " " + what;
 }
 
-void check_layer(const LayerSpec& layer, std::int32_t tp, std::int32_t expert_columns,
-                 const std::string& model) {
+std::string layer_remainder(const LayerSpec& layer, const RankSplit& split) {
+  const std::int32_t tp = split.tensor;
   const MixerSpec& mixer = layer.mixer;
-  if (mixer.is_attention()) {
-    check_divides(mixer.heads, tp, model, "attention heads");
-    if (mixer.kv_heads >= tp) check_divides(mixer.kv_heads, tp, model, "KV heads");
-  }
-  if (mixer.is_state()) check_divides(mixer.state.heads, tp, model, "heads of the state");
   const MlpSpec& mlp = layer.mlp;
-  if (mlp.kind == MlpKind::kDense) check_divides(mlp.intermediate, tp, model, "columns of the MLP");
-  if (mlp.kind != MlpKind::kMoe) return;
-  check_divides(mlp.expert_intermediate, expert_columns, model, "columns of an expert");
-  check_divides(mlp.shared_intermediate, tp, model, "columns of the shared experts");
+  std::string found;
+  const auto check = [&](std::int64_t whole, std::int32_t parts, const char* what) {
+    if (found.empty()) found = remainder_of(whole, parts, what);
+  };
+  if (mixer.is_attention()) {
+    check(mixer.heads, tp, "attention heads");
+    // Fewer KV heads than GPUs: each is kept by equally many.
+    if (mixer.kv_heads >= tp) {
+      check(mixer.kv_heads, tp, "KV heads");
+    } else if (mixer.kv_heads > 0 && tp % mixer.kv_heads != 0 && found.empty()) {
+      found = "a multiple of the " + std::to_string(mixer.kv_heads) + " KV heads";
+    }
+  }
+  if (mixer.is_state()) check(mixer.state.heads, tp, "heads of the state");
+  if (mlp.kind == MlpKind::kDense) check(mlp.intermediate, tp, "columns of the MLP");
+  if (mlp.kind != MlpKind::kMoe) return found;
+  const std::int32_t columns = std::max(1, tp * split.data / split.expert);
+  check(mlp.expert_intermediate, columns, "columns of an expert");
+  check(mlp.shared_intermediate, tp, "columns of the shared experts");
+  return found;
+}
+
+std::string remainder(const ModelSpec& model, const RankSplit& split) {
+  for (const LayerKind& kind : layer_kinds(model)) {
+    const std::string found = layer_remainder(kind.layer, split);
+    if (!found.empty()) return found;
+  }
+  return "";
+}
+
+// The next size down and up that the model does divide over.
+std::string nearest_sizes(const ModelSpec& model, RankSplit split) {
+  const std::int32_t asked = split.tensor, most = std::max(2 * asked, 64);
+  const auto fits = [&](std::int32_t size) {
+    split.tensor = size;
+    return remainder(model, split).empty();
+  };
+  std::int32_t below = asked - 1, above = asked + 1;
+  while (below > 1 && !fits(below)) --below;
+  while (above <= most && !fits(above)) ++above;
+  std::string text = "nearest: " + std::to_string(std::max(below, 1));
+  if (above <= most) text += " or " + std::to_string(above);
+  return text;
 }
 
 std::string mixer_name(const MixerSpec& m) {
@@ -179,6 +211,25 @@ void check_sizes(const ModelSpec& model, std::int32_t tensor, std::int32_t pipel
 
 }  // namespace
 
+void check_divides(const ModelSpec& model, const RankSplit& split) {
+  const std::int32_t gpus = split.tensor * split.data;
+  if (split.expert < 1 || gpus % split.expert != 0) {
+    std::int32_t below = std::min(split.expert, gpus), above = below;
+    while (below > 1 && gpus % below != 0) --below;
+    while (above < gpus && gpus % above != 0) ++above;
+    below = std::max(below, 1);
+    const std::string up = above != below ? " or " + std::to_string(above) : "";
+    throw InputError({"", "parallel.expert_parallel_size", std::to_string(split.expert),
+                      "a divisor of the " + std::to_string(gpus) +
+                          " GPUs that share the experts (tensor x data); nearest: " +
+                          std::to_string(below) + up});
+  }
+  const std::string found = remainder(model, split);
+  if (found.empty()) return;
+  throw InputError({"", "parallel.tensor_parallel_size", std::to_string(split.tensor),
+                    found + " of " + model.name + "; " + nearest_sizes(model, split)});
+}
+
 RankOperators rank_operators(const ModelSpec& model, const Precision& precision,
                              const RankSplit& split) {
   check_sizes(model, split.tensor, split.pipeline);
@@ -193,9 +244,9 @@ RankOperators rank_operators(const ModelSpec& model, const Precision& precision,
   // vLLM pads the vocabulary to a multiple of 64 before it splits it.
   const std::int64_t padded_vocab = (std::int64_t{model.vocab_size} + 63) / 64 * 64;
   ops.vocab = (padded_vocab + split.tensor - 1) / split.tensor;
+  check_divides(model, split);
   const std::int32_t columns = std::max(1, split.tensor * split.data / split.expert);
   for (const LayerKind& kind : layer_kinds(model)) {
-    check_layer(kind.layer, split.tensor, columns, model.name);
     RankLayer layer;
     layer.name = layer_name(kind.layer);
     layer.count = kind.count;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "sim/core/errors.h"
+#include "sim/cost/collectives.h"
 
 namespace headway {
 namespace {
@@ -30,7 +31,9 @@ class RooflinePricer final : public StepPricer {
     for (const RankLayer& layer : ops_.kinds) {
       double one = 0;
       for (const GemmSite& site : layer.gemms) one += gemm_us(site, tokens);
-      if (layer.is_moe()) one += us(experts_operator(ops_, layer, tokens));
+      if (layer.is_moe() && ops_.data_parallel == 1) {
+        one += us(experts_operator(ops_, layer, tokens));
+      }
       products += one * layer.count;
       bytes += elementwise_bytes(ops_, layer, tokens) * layer.count;
     }
@@ -39,6 +42,19 @@ class RooflinePricer final : public StepPricer {
     add_cost(cost, OpClass::kElementwise, bytes / bandwidth_ * kUsPerSecond, kFrom);
     add_cost(cost, OpClass::kCommunication,
              link_all_reduce_us(ops_, gpu_, tokens) + pipeline_sends_us(ops_, gpu_, tokens), kFrom);
+    return cost;
+  }
+
+  StepCost experts(std::int32_t group_tokens) const override {
+    StepCost cost;
+    if (ops_.data_parallel == 1 || group_tokens <= 0) return cost;
+    for (const RankLayer& layer : ops_.kinds) {
+      if (!layer.is_moe()) continue;
+      const Priced exchange = ExpertExchange(nullptr, ops_, layer, gpu_).at(group_tokens);
+      add_cost(cost, OpClass::kLinear,
+               layer.count * us(experts_operator(ops_, layer, group_tokens)), kFrom);
+      add_cost(cost, OpClass::kCommunication, layer.count * exchange.us, kFrom);
+    }
     return cost;
   }
 

@@ -16,7 +16,9 @@ struct MemoryOptions {
   Precision precision;
   std::int32_t tensor_parallel_size = 1;
   std::int32_t pipeline_parallel_size = 1;
-  std::int32_t expert_parallel_size = 1;  // 1 = experts are split by tensor parallelism
+  // GPUs of ranks that share the experts; 1 = each rank has them all.
+  std::int32_t data_parallel_size = 1;
+  std::int32_t expert_parallel_size = 1;  // 1 = experts are cut by columns over tensor x data GPUs
   double gpu_memory_utilization = 0.90;
   std::int32_t max_num_batched_tokens = 8192;
   std::int32_t max_num_seqs = 256;

@@ -34,7 +34,8 @@ ModelShard::ModelShard(const ModelSpec& model, const MemoryOptions& options, std
 
 LayerSpec ModelShard::own(const LayerSpec& layer) const {
   const std::int32_t tp = options_.tensor_parallel_size;
-  return split_layer(layer, tp, options_.expert_parallel_size > 1 ? 1 : tp);
+  const std::int32_t all = tp * options_.data_parallel_size;
+  return split_layer(layer, tp, std::max(1, all / options_.expert_parallel_size));
 }
 
 double ModelShard::layer_weight_bytes(const LayerSpec& layer) const {

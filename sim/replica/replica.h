@@ -27,6 +27,8 @@ struct ReplicaConfig {
   std::int32_t max_model_len = 0;          // prompt + output above it is refused, as vLLM's server does
   std::int32_t batches_in_flight = 1;      // plans outstanding at once: 2 async, pipeline size with PP
   std::int32_t pipeline_parallel_size = 1;
+  double slowest_stage = 0;                // its share of a step: a batch begins no sooner after
+                                           // the one before; 0 = stages are equal
   bool scheduler_assumes_drafts = false;   // async scheduling: k drafts are taken for granted
   HostTimes host;
   double swap_us_per_block = 0;            // one KV block over the host link

@@ -188,7 +188,9 @@ void Replica::time_step(ReplicaStep& step, SimTime now) {
   if (config_.pipeline_parallel_size > 1) {
     step.start = in_flight_.empty() ? now : std::max(now, last_start_ + last_stage_);
     step.end = std::max(step.start + duration, previous_end);
-    last_stage_ = SimTime::from_ns(duration.ns() / config_.pipeline_parallel_size);
+    last_stage_ = config_.slowest_stage > 0
+                      ? SimTime::from_us(config_.slowest_stage * duration.us())
+                      : SimTime::from_ns(duration.ns() / config_.pipeline_parallel_size);
   } else {
     step.start = std::max(now, previous_end);
     step.end = step.start + duration;

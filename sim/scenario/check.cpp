@@ -5,6 +5,7 @@
 
 #include "sim/core/errors.h"
 #include "sim/core/suggest.h"
+#include "sim/cost/operators.h"
 #include "sim/scheduling/scheduler.h"
 
 namespace headway {
@@ -48,13 +49,23 @@ class Checker {
   }
 
   void parallel() const {
-    const auto tp = s_.parallel.tensor_parallel_size;
-    const bool heads = has_attention(s_.model);
-    if (heads && first_attention(s_.model).heads % tp != 0) {
-      fail("parallel.tensor_parallel_size", std::to_string(tp),
-           "a divisor of the model's " + std::to_string(first_attention(s_.model).heads) +
-               " attention heads");
+    const ParallelOptions& p = s_.parallel;
+    const std::int32_t data = s_.model.is_moe() ? p.data_parallel_size : 1;
+    if (!s_.model.is_moe() && p.expert_parallel_size > 1) {
+      fail("parallel.expert_parallel_size", std::to_string(p.expert_parallel_size),
+           "1, as " + s_.model_name + " has no experts");
     }
+    try {
+      check_divides(s_.model, RankSplit{p.tensor_parallel_size, p.pipeline_parallel_size, data,
+                                        p.expert_parallel_size});
+    } catch (const InputError& error) {
+      fail(error.parts().place, error.parts().found, error.parts().expected);  // with its line
+    }
+    if (p.all2all_backend != "allgather_reducescatter" && p.all2all_backend != "all_to_all") {
+      fail("parallel.all2all_backend", "\"" + p.all2all_backend + "\"",
+           "allgather_reducescatter or all_to_all");
+    }
+    context();
     const auto pp = s_.parallel.pipeline_parallel_size;
     if (pp > s_.model.num_hidden_layers()) {
       fail("parallel.pipeline_parallel_size", std::to_string(pp),
@@ -73,6 +84,26 @@ class Checker {
     fail("engine.scheduler", "\"" + s_.engine.scheduler + "\"",
          one_of("", fitting) + ": " + s_.model.name +
              (diffusion ? " is a diffusion language model" : " is no diffusion language model"));
+  }
+
+  // Engines that have it, and what cannot be cut along a prompt: a recurrent state needs the tokens in
+  // order; ranks and stages that wait for each other would need a layout of their own.
+  void context() const {
+    const std::int32_t cp = s_.parallel.context_parallel_size;
+    if (cp == 1) return;
+    const auto refuse = [&](const std::string& expected) {
+      fail("parallel.context_parallel_size", std::to_string(cp), expected);
+    };
+    const std::string& engine = s_.engine.scheduler;
+    if (engine != "vllm-v1" && engine != "sglang" && engine != "trtllm") {
+      refuse("1: " + engine + " has no context parallelism (vllm-v1, sglang, trtllm have)");
+    }
+    for (const LayerSpec& layer : s_.model.layers) {
+      if (layer.mixer.is_state()) refuse("1: a recurrent state is computed token by token");
+    }
+    if (s_.parallel.data_parallel_size > 1 || s_.parallel.pipeline_parallel_size > 1) {
+      refuse("1 with data or pipeline parallelism");
+    }
   }
 
   void speculation() const {

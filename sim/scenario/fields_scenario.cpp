@@ -44,7 +44,11 @@ const FieldTable<ParallelOptions>& parallel_table() {
       integer("data_parallel_size", &P::data_parallel_size, 1, kMaxDegree,
               "engine copies behind one name"),
       integer("expert_parallel_size", &P::expert_parallel_size, 1, kMaxDegree,
-              "GPUs experts are spread over"),
+              "groups of GPUs with whole experts; 1 = every expert is cut over all of them"),
+      integer("context_parallel_size", &P::context_parallel_size, 1, kMaxDegree,
+              "GPUs that share a prompt's tokens (prefill only; each keeps the whole cache)"),
+      text("all2all_backend", &P::all2all_backend,
+           "how tokens reach the experts of other ranks: allgather_reducescatter or all_to_all"),
   };
   return table;
 }

@@ -19,6 +19,8 @@ struct ParallelOptions {
   std::int32_t pipeline_parallel_size = 1;
   std::int32_t data_parallel_size = 1;
   std::int32_t expert_parallel_size = 1;
+  std::int32_t context_parallel_size = 1;
+  std::string all2all_backend = "allgather_reducescatter";
 };
 
 struct HostOptions {              // unset = the profile's host block; all zero for "roofline"
