@@ -1,6 +1,7 @@
 // TensorRT-LLM 1.0.0rc3 on H100, Llama-3.1-8B, closed loops at TP 1, 2, 4, 8 (AIConfigurator's silicon
-// samples), from the tables of 1.2.0rc5. The host terms of the profile were fitted on the eight rows of
-// TP 1 with 1024 prompt tokens alone and frozen; the other 81 rows are predictions.
+// samples), from the tables of 1.2.0rc5. The profile's host terms (300 us a step, 24 us a sequence and
+// step) were fitted on the 31 rows of 1024 prompt tokens alone and frozen; the other 58 rows are
+// predictions.
 #include <cmath>
 #include <cstdio>
 #include <map>
@@ -20,7 +21,7 @@ namespace {
 struct Row {
   int tp = 0, input = 0, output = 0, concurrency = 0;
   double ttft_ms = 0, tpot_ms = 0;
-  bool fitted() const { return tp == 1 && input == 1024; }
+  bool fitted() const { return input == 1024; }
 };
 
 std::vector<Row> rows() {
@@ -75,25 +76,25 @@ TEST_CASE("measured: TensorRT-LLM closed loops on H100, TP 1 to 8", "[fidelity]"
   for (const Row& r : rows()) {
     const RunSummary s = run(r);
     const double tpot = s.tpot_ms.mean / r.tpot_ms - 1, ttft = s.ttft_ms.mean / r.ttft_ms - 1;
-    if (r.fitted()) {
-      regimes["fitted on"].add(tpot, ttft);
-      continue;
+    regimes["all"].add(tpot, ttft);
+    regimes[r.fitted() ? "all, fitted on" : "all, predicted"].add(tpot, ttft);
+    if (!r.fitted()) {
+      regimes["TP " + std::to_string(r.tp) + ", predicted"].add(tpot, ttft);
+      char load[40];
+      std::snprintf(load, sizeof load, "%3d users, predicted", r.concurrency);
+      regimes[load].add(tpot, ttft);
     }
-    regimes["all predictions"].add(tpot, ttft);
-    regimes["TP " + std::to_string(r.tp)].add(tpot, ttft);
-    char load[40];
-    std::snprintf(load, sizeof load, "%3d users", r.concurrency);
-    regimes[load].add(tpot, ttft);
     if (std::abs(tpot) < 0.15) continue;
-    std::printf("  bad row: TP %d, %4d + %3d tokens, %3d users: TPOT %6.2f / %6.2f ms %+5.1f %%, "
+    std::printf("  bad row%s: TP %d, %4d + %3d tokens, %3d users: TPOT %6.2f / %6.2f ms %+5.1f %%, "
                 "TTFT %5.0f / %5.0f ms\n",
-                r.tp, r.input, r.output, r.concurrency, s.tpot_ms.mean, r.tpot_ms, 100 * tpot,
+                r.fitted() ? " (fitted on)" : "", r.tp, r.input, r.output, r.concurrency, s.tpot_ms.mean, r.tpot_ms, 100 * tpot,
                 s.ttft_ms.mean, r.ttft_ms);
   }
   for (const auto& [name, sums] : regimes) {
-    std::printf("  TensorRT-LLM H100, %-16s %2d rows: TPOT MAPE %4.1f %%, bias %+5.1f %%; TTFT MAPE "
+    std::printf("  TensorRT-LLM H100, %-21s %2d rows: TPOT MAPE %4.1f %%, bias %+5.1f %%; TTFT MAPE "
                 "%4.0f %%\n",
                 name.c_str(), sums.n, 100 * sums.mape(), 100 * sums.bias(), 100 * sums.ttft / sums.n);
   }
-  CHECK(regimes["all predictions"].mape() < 0.08);
+  CHECK(regimes["all, predicted"].mape() < 0.08);
+  CHECK(regimes["all"].mape() < 0.08);
 }

@@ -229,7 +229,8 @@ Profile import_engine(const fs::path& engine, std::FILE* log) {
     add_nccl((nccl / "nccl_perf.csv.gz").string(), nccl.filename().string(), builders);
   }
   Profile profile;
-  profile.host = fitted_host_terms();
+  const std::string folder = engine.filename().string();
+  profile.host = fitted_host_terms(folder.substr(0, folder.find('-')));
   profile.gpu = gpu_name(engine.parent_path().filename().string());
   profile.name = profile.gpu + "/" + engine.filename().string();
   const int outliers = builders.build_into(profile, true, log);

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/cost/import/table_builder.h"
@@ -16,7 +17,8 @@ std::string catalogue_model_name(std::string published);
 
 // The host terms that an imported profile starts with: kernel tables say nothing of the host, so these
 // were fitted once, on one run, and are the same for every GPU and source.
-HostTerms fitted_host_terms();
+// "trtllm" has terms of its own; every other engine those of vLLM.
+HostTerms fitted_host_terms(std::string_view engine = "vllm");
 
 // A file name out of words, for table files: letters, digits, '-', '.' and '_' stay.
 std::string file_word(std::string text);

@@ -223,7 +223,7 @@ TEST_CASE("keys that contradict each other are refused", "[unit][scenario]") {
   check({with("  \"engine\": {\"num_gpu_blocks_override\": 10, \"kv_cache_memory_bytes\": 1000}"),
          "line 5: engine.kv_cache_memory_bytes", "two sizes", "either"});
   check({with("  \"parallel\": {\"tensor_parallel_size\": 3}"),
-         "line 5: parallel.tensor_parallel_size", "3", "divisor of the model's 40"});
+         "line 5: parallel.tensor_parallel_size", "3", "a divisor of the 40 attention heads of qwen3-14b; nearest: 2 or 4"});
   check({with("  \"speculation\": {\"method\": \"eagle\"}"), "speculation.num_speculative_tokens",
          "0", "1 to 64"});
   check({with("  \"speculation\": {\"draft_model\": \"llama-3.2-1b\"}"), "speculation.method",
