@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "sim/cluster/build.h"
@@ -279,6 +280,11 @@ class Simulation {
     for (const Seat& seat : seats_) {
       outcome_.dummy_steps += seat.group.dummy_steps();
       for (std::size_t i = 0; i < seat.group.ranks(); ++i) add(seat.group.rank(i));
+    }
+    if (blueprint_.replica.in_step) {
+      outcome_.notes.push_back("data-parallel ranks stepped together, one step after the other; " +
+                               std::to_string(outcome_.dummy_steps) +
+                               " dummy batches of ranks without work");
     }
     outcome_.budget = blueprint_.budget;
     outcome_.cost_description = blueprint_.cost->describe();
