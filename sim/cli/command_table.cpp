@@ -5,13 +5,15 @@
 namespace headway {
 
 std::span<const CommandRow> command_table() {
-  static constexpr std::array<CommandRow, 13> kRows{{
+  static constexpr std::array<CommandRow, 14> kRows{{
       {"run", "Simulate one scenario and report its latencies, throughput and goodput",
        make_run_command},
       {"compare", "Vary keys of a scenario on the same requests and print one table",
        make_compare_command},
       {"roofline", "Count FLOPs, bytes and KV of a model on a GPU, by operator and by batch",
        make_roofline_command},
+      {"capacity", "Find the highest load, or the fewest replicas, with which an SLO is met",
+       make_capacity_command},
       {"demo", "Answer one question with a computation of seconds", make_demo_command},
       {"profile", "Time the kernels on this machine's GPU or CPU and write a profile",
        make_profile_command},

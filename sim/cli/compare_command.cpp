@@ -2,12 +2,14 @@
 #include <deque>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <span>
 
 #include "sim/cli/commands.h"
 #include "sim/cli/console.h"
 #include "sim/cli/execute.h"
 #include "sim/cli/outputs.h"
+#include "sim/cli/replicates.h"
 #include "sim/cli/scenario_arguments.h"
 #include "sim/cli/variants.h"
 #include "sim/core/errors.h"
@@ -17,6 +19,7 @@
 #include "sim/report/cdf_svg.h"
 #include "sim/report/compare_table.h"
 #include "sim/report/explanation.h"
+#include "sim/report/paired_table.h"
 #include "sim/report/result_json.h"
 #include "sim/report/terminal.h"
 #include "sim/report/terminal_block.h"
@@ -41,6 +44,9 @@ class CompareCommand final : public Command {
     scenario_.declare(arguments);
     arguments.list("--vary", "KEY=V1,V2,...", vary_,
                    "A key and the values to try (repeat for every combination of several keys)");
+    arguments.number("--replicates", "K", replicates_, 2,
+                     "Run each variant K times, on K draws of the workload that all variants share "
+                     "and of the profile's noise, and show the paired differences");
     arguments.text("--save-result", "FILE.json", result_path_, "Write the table and every summary");
     arguments.text("--svg", "FILE.svg", svg_path_, "Draw the latency distributions");
     arguments.flag("--markdown", markdown_, "Print the table as Markdown");
@@ -87,69 +93,88 @@ class CompareCommand final : public Command {
   // The table as text, and into `file` (may be null) with the rest.
   std::string simulate_all(const std::vector<Variant>& variants,
                            const std::vector<Scenario>& scenarios, OutputFile* file) {
-    std::vector<Execution> runs(variants.size());
+    const Replicates replicates(scenarios, static_cast<std::size_t>(replicates_.value_or(1)));
+    const std::size_t each = replicates.count();
+    std::vector<Execution> runs(variants.size() * each);
     if (!svg_path_.empty()) curves_.resize(variants.size());
     const RunOptions options = scenario_.run_options();
-    if (options.threads > 1 && variants.size() > 1) {
-      run_together(variants, scenarios, runs, options);
+    if (options.threads > 1 && runs.size() > 1) {
+      run_together(variants, replicates, runs, options);
     } else {
-      run_in_turn(variants, scenarios, runs, options);
+      run_in_turn(variants, replicates, runs, options);
     }
+    if (!scenario_.quiet()) print_err(replicates.note());
     std::vector<CompareRow> rows;
     nlohmann::ordered_json results = nlohmann::ordered_json::array();
     for (std::size_t i = 0; i < variants.size(); ++i) {
-      if (!scenario_.quiet()) print_err(labelled(notes_text(runs[i]), variants[i].label));
-      rows.push_back({variants[i].label,
-                      {runs[i].summary},
-                      explain(variants[i], scenarios[i]) + explain_run(runs[i].summary)});
-      if (file != nullptr) results.push_back(result_json(runs[i].summary, runs[i].info));
+      const Execution& first = runs[i * each];
+      if (!scenario_.quiet()) print_err(labelled(notes_text(first), variants[i].label));
+      rows.push_back({variants[i].label, {},
+                      explain(variants[i], scenarios[i]) + explain_run(first.summary)});
+      for (std::size_t k = 0; k < each; ++k) {
+        const Execution& run = runs[i * each + k];
+        rows.back().runs.push_back(run.summary);
+        if (file != nullptr) results.push_back(result_json(run.summary, run.info));
+      }
     }
     const std::string title = scenarios.front().name;
+    const std::uint64_t seed = scenarios.front().seed;
     if (file != nullptr) {
       nlohmann::ordered_json all = compare_json(rows, title);
+      if (each > 1) all["paired"] = paired_json(rows, seed);
       all["results"] = std::move(results);
       file->write(all.dump(2) + "\n");
     }
-    return table(rows, title);
+    return table(rows, title, seed);
   }
 
-  Execution run_one(std::size_t i, const Scenario& scenario, bool progress,
+  // Run i of them all: replicate i % K of variant i / K. The picture shows the first replicates.
+  Execution run_one(std::size_t i, const Replicates& replicates, bool progress,
                     const RunOptions& options) {
+    const std::size_t variant = i / replicates.count(), k = i % replicates.count();
     std::vector<Observer*> extra;
-    if (!svg_path_.empty()) extra.push_back(&curves_[i]);
-    return execute(scenario, extra, progress, options);
+    if (!svg_path_.empty() && k == 0) extra.push_back(&curves_[variant]);
+    return replicates.run(variant, k, extra, progress, options);
   }
 
-  void run_in_turn(const std::vector<Variant>& variants, const std::vector<Scenario>& scenarios,
+  static std::string counted(std::size_t done, std::size_t all, const std::string& label) {
+    return std::to_string(done) + "/" + std::to_string(all) + " " + label + "\n";
+  }
+
+  void run_in_turn(const std::vector<Variant>& variants, const Replicates& replicates,
                    std::vector<Execution>& runs, const RunOptions& options) {
     const bool progress = wants_progress(scenario_.quiet());
-    for (std::size_t i = 0; i < variants.size(); ++i) {
-      if (progress) {
-        print_err("\r\x1b[K" + std::to_string(i + 1) + "/" + std::to_string(variants.size()) + " " +
-                  variants[i].label + "\n");
-      }
-      runs[i] = run_one(i, scenarios[i], progress, options);
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      const std::string& label = variants[i / replicates.count()].label;
+      if (progress) print_err("\r\x1b[K" + counted(i + 1, runs.size(), label));
+      runs[i] = run_one(i, replicates, progress, options);
     }
   }
 
   // Each run on one thread, as many at once as there are threads.
-  void run_together(const std::vector<Variant>& variants, const std::vector<Scenario>& scenarios,
+  void run_together(const std::vector<Variant>& variants, const Replicates& replicates,
                     std::vector<Execution>& runs, RunOptions options) {
     const int threads = std::exchange(options.threads, 1);
     const bool progress = wants_progress(scenario_.quiet());
     std::atomic<std::size_t> done = 0;
-    parallel_for(variants.size(), threads, [&](std::size_t i) {
-      runs[i] = run_one(i, scenarios[i], false, options);
-      if (!progress) return;
-      print_err(std::to_string(++done) + "/" + std::to_string(variants.size()) + " " +
-                variants[i].label + "\n");
+    parallel_for(runs.size(), threads, [&](std::size_t i) {
+      runs[i] = run_one(i, replicates, false, options);
+      if (progress) print_err(counted(++done, runs.size(), variants[i / replicates.count()].label));
     });
   }
 
-  std::string table(const std::vector<CompareRow>& rows, const std::string& title) const {
-    if (json_) return compare_json(rows, title).dump(2) + "\n";
-    if (markdown_) return compare_markdown(rows, title);
-    return compare_text(rows, title, use_colour(stdout));
+  std::string table(const std::vector<CompareRow>& rows, const std::string& title,
+                    std::uint64_t seed) const {
+    const bool paired = replicates_.has_value();
+    if (json_) {
+      nlohmann::ordered_json all = compare_json(rows, title);
+      if (paired) all["paired"] = paired_json(rows, seed);
+      return all.dump(2) + "\n";
+    }
+    if (markdown_) {
+      return compare_markdown(rows, title) + (paired ? paired_markdown(rows, seed) : "");
+    }
+    return compare_text(rows, title, use_colour(stdout)) + (paired ? paired_text(rows, seed) : "");
   }
 
   std::string latency_svg(const std::vector<Variant>& variants, const Scenario& scenario) const {
@@ -187,6 +212,7 @@ class CompareCommand final : public Command {
 
   ScenarioArguments scenario_;
   std::vector<std::string> vary_;
+  std::optional<std::int64_t> replicates_;
   std::string result_path_, svg_path_;
   std::deque<LatencyMetrics> curves_;  // by variant, when a picture is wanted
   bool markdown_ = false, json_ = false;

@@ -77,7 +77,7 @@ SloLimits slo_limits(const Scenario& s) { return {s.slo.ttft_ms, s.slo.tpot_ms, 
 bool wants_progress(bool quiet) { return !quiet && is_terminal(stderr); }
 
 Execution execute(const Scenario& scenario, std::span<Observer* const> extra, bool show_progress,
-                  const RunOptions& options) {
+                  const RunOptions& options, const Profile* profile) {
   const WorkloadOptions& w = scenario.workload;
   RunMetrics metrics({slo_limits(scenario), false});
   FailureCounter failures;
@@ -93,7 +93,10 @@ Execution execute(const Scenario& scenario, std::span<Observer* const> extra, bo
 
   const auto start = std::chrono::steady_clock::now();
   Execution result;
-  result.outcome = simulate(scenario, observers, options);
+  result.outcome =
+      profile == nullptr
+          ? simulate(scenario, observers, options)
+          : simulate(scenario, make_blueprint(scenario, *profile), observers, options);
   const double wall_s =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   result.summary = metrics.result();

@@ -22,9 +22,10 @@ struct Execution {
   std::map<std::string, std::int64_t> failures;  // reason -> requests
 };
 
-// Runs the scenario; `extra` observers listen too. A progress line on stderr when asked for.
+// Runs the scenario; `extra` observers listen too. A progress line on stderr when asked for. A
+// `profile` stands in for the one that the scenario names.
 Execution execute(const Scenario& scenario, std::span<Observer* const> extra, bool show_progress,
-                  const RunOptions& options = {});
+                  const RunOptions& options = {}, const Profile* profile = nullptr);
 
 // What the user should know beside the numbers: rows skipped, requests refused. One a line.
 std::string notes_text(const Execution& execution);

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "sim/core/errors.h"
+#include "sim/report/compare_columns.h"
 #include "sim/report/names.h"
 #include "sim/report/terminal_block.h"
 
@@ -20,60 +21,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kBestOn = "\x1b[1;32m", kBestOff = "\x1b[0m";  // bold green
 
-enum class Better : std::uint8_t { kNone, kLow, kHigh };
 using Value = std::optional<double>;
-
-struct Column {
-  std::string_view tag;         // in JSON: the summary's key where it has one
-  std::string_view head, unit;  // two lines in text
-  Better better;
-  Value (*of)(const RunSummary&);
-  bool hide_zero = false;  // leave the column out when it is 0 in every row
-  bool wide = false;       // not in text, which has to fit a terminal
-};
-
-Value if_any(const RunSummary& s, double value) {
-  return s.completed > 0 ? Value(value) : std::nullopt;
-}
-
-constexpr Column kColumns[] = {
-    {"completed", "done", "requests", Better::kNone,
-     [](const RunSummary& s) { return Value(static_cast<double>(s.completed)); }},
-    {"failed", "failed", "requests", Better::kLow,
-     [](const RunSummary& s) { return Value(static_cast<double>(s.failed)); }, true},
-    {"request_throughput", "through", "req/s", Better::kHigh,
-     [](const RunSummary& s) { return if_any(s, s.request_throughput); }},
-    {"request_goodput", "goodput", "req/s", Better::kHigh,
-     [](const RunSummary& s) { return s.request_goodput; }},
-    {"slo_attainment_percent", "in SLO", "%", Better::kHigh,
-     [](const RunSummary& s) {
-       return s.slo_attainment ? Value(100 * *s.slo_attainment) : std::nullopt;
-     }},
-    {"output_throughput", "output", "tok/s", Better::kHigh,
-     [](const RunSummary& s) { return if_any(s, s.output_throughput); }},
-    {"mean_ttft_ms", "TTFT", "mean ms", Better::kLow,
-     [](const RunSummary& s) { return if_any(s, s.ttft_ms.mean); }},
-    {"p99_ttft_ms", "TTFT", "p99 ms", Better::kLow,
-     [](const RunSummary& s) { return if_any(s, s.ttft_ms.p99); }},
-    {"mean_tpot_ms", "TPOT", "mean ms", Better::kLow,
-     [](const RunSummary& s) {
-       return s.tpot_ms.count > 0 ? Value(s.tpot_ms.mean) : std::nullopt;
-     }},
-    {"p99_tpot_ms", "TPOT", "p99 ms", Better::kLow,
-     [](const RunSummary& s) { return s.tpot_ms.count > 0 ? Value(s.tpot_ms.p99) : std::nullopt; }},
-    {"p99_itl_ms", "ITL", "p99 ms", Better::kLow,
-     [](const RunSummary& s) { return s.itl_ms.count > 0 ? Value(s.itl_ms.p99) : std::nullopt; }},
-    {"mean_e2el_ms", "E2EL", "mean ms", Better::kLow,
-     [](const RunSummary& s) { return if_any(s, s.e2el_ms.mean); }},
-    {"p99_e2el_ms", "E2EL", "p99 ms", Better::kLow,
-     [](const RunSummary& s) { return if_any(s, s.e2el_ms.p99); }},
-    {"mean_batch", "batch", "mean", Better::kNone,
-     [](const RunSummary& s) { return Value(s.engine.mean_batch); }, false, true},
-    {"kv_peak_percent", "KV peak", "%", Better::kNone,
-     [](const RunSummary& s) { return Value(100 * s.engine.kv_peak_share); }, false, true},
-    {"preemptions", "preempted", "times", Better::kNone,
-     [](const RunSummary& s) { return Value(static_cast<double>(s.engine.preemptions)); }, true},
-};
 
 struct Cell {
   Value mean;
@@ -82,11 +30,11 @@ struct Cell {
 };
 
 struct Grid {
-  std::vector<const Column*> columns;    // those with a value in any row
+  std::vector<const CompareColumn*> columns;    // those with a value in any row
   std::vector<std::vector<Cell>> cells;  // [row][column]
 };
 
-Cell cell_of(const Column& column, const CompareRow& row) {
+Cell cell_of(const CompareColumn& column, const CompareRow& row) {
   Cell cell;
   double sum = 0, squares = 0;
   std::size_t n = 0;
@@ -107,7 +55,9 @@ Cell cell_of(const Column& column, const CompareRow& row) {
   return cell;
 }
 
-void mark_best(std::vector<std::vector<Cell>>& cells, std::size_t column, Better better) {
+void mark_best(std::vector<std::vector<Cell>>& cells, std::size_t column,
+               CompareColumn::Better better) {
+  using Better = CompareColumn::Better;
   if (better == Better::kNone || cells.size() < 2) return;
   Value best;
   bool differ = false;
@@ -124,7 +74,7 @@ void mark_best(std::vector<std::vector<Cell>>& cells, std::size_t column, Better
 Grid grid_of(const std::vector<CompareRow>& rows, bool wide = true) {
   Grid grid;
   grid.cells.resize(rows.size());
-  for (const Column& column : kColumns) {
+  for (const CompareColumn& column : compare_columns()) {
     if (column.wide && !wide) continue;
     std::vector<Cell> made;
     bool any = false;
@@ -244,7 +194,7 @@ std::string compare_markdown(const std::vector<CompareRow>& rows, const std::str
   std::string out = title.empty() ? "" : title + "\n\n";
   std::string rule = "|---|";
   out += "| |";
-  for (const Column* column : grid.columns) {
+  for (const CompareColumn* column : grid.columns) {
     out += fmt::format(" {} {} |", column->head, column->unit);
     rule += "---:|";
   }

@@ -1,0 +1,280 @@
+#include "sim/study/capacity.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <mutex>
+
+#include "sim/cluster/simulation.h"
+#include "sim/core/errors.h"
+#include "sim/core/parallel.h"
+#include "sim/metrics/paired.h"
+#include "sim/metrics/run_metrics.h"
+
+namespace headway {
+namespace {
+
+constexpr double kMostReplicas = 4096, kMostConcurrency = 1e6;
+// A rate is looked for as a multiple of the scenario's own; this far from it there is no answer.
+constexpr double kRateReach = 1e6;
+// Loads beside the answer at which the requirement should hold, and should not.
+constexpr double kInside[] = {0.5, 0.8, 0.9}, kOutside[] = {1.1, 1.25};
+
+const char* axis_key(CapacityAxis axis) {
+  switch (axis) {
+    case CapacityAxis::kRate: return "workload.request_rate";
+    case CapacityAxis::kConcurrency: return "workload.max_concurrency";
+    default: return "cluster.replicas";
+  }
+}
+
+void check_axis(const Scenario& s, CapacityAxis axis) {
+  const WorkloadOptions& w = s.workload;
+  const bool closed = w.max_concurrency > 0;
+  if (axis == CapacityAxis::kRate && closed) {
+    throw InputError({s.file, "workload.max_concurrency", std::to_string(w.max_concurrency),
+                      "an open loop, whose rate can be searched for (or --find concurrency)"});
+  }
+  if (axis == CapacityAxis::kRate && w.generated() && !(w.request_rate > 0)) {
+    throw InputError({s.file, axis_key(axis), "none", "a rate to start from"});
+  }
+}
+
+// The simulations that a search asks for, each load and seed once.
+class Runs {
+ public:
+  Runs(const Scenario& scenario, const CapacityOptions& options)
+      : scenario_(scenario), options_(options), blueprint_(make_blueprint(scenario)) {}
+
+  // By value: the map may move under another thread's hands.
+  CapacityRun at(double load, std::size_t seed_index) {
+    const auto key = std::make_pair(load, seed_index);
+    {
+      const std::lock_guard lock(mutex_);
+      if (const auto it = done_.find(key); it != done_.end()) return it->second;
+      if (begun_ >= options_.max_runs) {
+        throw StudyError(3, fmt::format("no answer within {} runs (--max-runs): {}",
+                                        options_.max_runs, known_so_far()));
+      }
+      ++begun_;
+    }
+    CapacityRun run = simulated(load, seed_index);
+    const std::lock_guard lock(mutex_);
+    if (options_.progress) {
+      options_.progress(std::ssize(done_) + 1,
+                        fmt::format("{}: {}", load_text(load), run.miss.empty() ? "good" : run.miss));
+    }
+    return done_.emplace(key, std::move(run)).first->second;
+  }
+
+  std::int64_t count() const { return begun_; }
+
+  std::string load_text(double load) const {
+    switch (options_.axis) {
+      case CapacityAxis::kRate:
+        return scenario_.workload.generated() ? fmt::format("{:.4g} requests/s", load)
+                                              : fmt::format("{:.4g} times the trace's rate", load);
+      case CapacityAxis::kConcurrency: return fmt::format("{:.0f} in flight", load);
+      default: return fmt::format("{:.0f} replicas", load);
+    }
+  }
+
+ private:
+  CapacityRun simulated(double load, std::size_t seed_index) const {
+    Scenario s = scenario_;
+    s.seed += seed_index;
+    switch (options_.axis) {
+      case CapacityAxis::kRate:
+        (s.workload.generated() ? s.workload.request_rate : s.workload.rate_scale) = load;
+        break;
+      case CapacityAxis::kConcurrency:
+        s.workload.max_concurrency = static_cast<std::int32_t>(load);
+        break;
+      default: s.cluster.replicas = static_cast<std::int32_t>(load);
+    }
+    Blueprint blueprint = blueprint_;  // tables are shared, the draws are this run's
+    blueprint.seed = blueprint.scheduler.seed = s.seed;
+    RunMetrics metrics({{s.slo.ttft_ms, s.slo.tpot_ms, s.slo.e2el_ms}, false});
+    Observer* observers[] = {&metrics};
+    simulate(s, blueprint, observers);
+    CapacityRun run{load, s.seed, "", metrics.result()};
+    run.miss = first_miss(options_.requirements, run.summary);
+    return run;
+  }
+
+  std::string known_so_far() const {
+    std::string good = "none", bad = "none";
+    for (const auto& [key, run] : done_) {
+      if (key.second != 0) continue;
+      (run.miss.empty() ? good : bad) = load_text(run.load);
+      if (!run.miss.empty() && options_.axis != CapacityAxis::kReplicas) break;
+    }
+    return "good at " + good + ", missed at " + bad;
+  }
+
+  const Scenario& scenario_;
+  const CapacityOptions& options_;
+  const Blueprint blueprint_;
+  mutable std::mutex mutex_;
+  std::map<std::pair<double, std::size_t>, CapacityRun> done_;
+  std::int64_t begun_ = 0;
+};
+
+class CapacitySearch {
+ public:
+  CapacitySearch(const Scenario& scenario, const CapacityOptions& options)
+      : scenario_(scenario), options_(options), runs_(scenario, options) {}
+
+  CapacityAnswer run() {
+    const Edge first = edge_of(first_options(), 0);
+    answer_.kind = first.kind;
+    if (first.kind == Edge::Kind::kNeverMet) refuse(first);
+    if (first.kind == Edge::Kind::kAlwaysMet) return always_met(first);
+    search_other_seeds(first);
+    answer_.at = runs_.at(first.good, 0);
+    answer_.beyond = runs_.at(first.bad, 0);
+    check_around(first);
+    summarise();
+    return answer_;
+  }
+
+ private:
+  bool whole() const { return options_.axis != CapacityAxis::kRate; }
+  bool good_is_low() const { return options_.axis != CapacityAxis::kReplicas; }
+
+  EdgeOptions first_options() const {
+    EdgeOptions o;
+    const WorkloadOptions& w = scenario_.workload;
+    double least = 1, most = kMostReplicas;
+    switch (options_.axis) {
+      case CapacityAxis::kRate:
+        o.start = w.generated() ? w.request_rate : w.rate_scale;
+        if (!std::isfinite(o.start)) o.start = 1;
+        least = o.start / kRateReach;
+        most = o.start * kRateReach;
+        break;
+      case CapacityAxis::kConcurrency:
+        o.start = std::max(1, w.max_concurrency);
+        most = kMostConcurrency;
+        break;
+      default: o.start = scenario_.cluster.replicas;
+    }
+    if (options_.low > 0) least = options_.low;
+    if (options_.high > 0) most = options_.high;
+    o.start = std::clamp(o.start, least, most);
+    o.nearest = good_is_low() ? least : most;
+    o.farthest = good_is_low() ? most : least;
+    o.tolerance = options_.tolerance;
+    o.whole = whole();
+    o.good_is_low = good_is_low();
+    return o;
+  }
+
+  Edge edge_of(const EdgeOptions& o, std::size_t seed) {
+    return find_edge(o, [&](double load) { return runs_.at(load, seed).miss.empty(); });
+  }
+
+  [[noreturn]] void refuse(const Edge& edge) {
+    const CapacityRun run = runs_.at(edge.good, 0);
+    throw StudyError(4, fmt::format("the SLO is never met: even at {}, {}",
+                                    runs_.load_text(edge.good), run.miss));
+  }
+
+  CapacityAnswer always_met(const Edge& edge) {
+    answer_.load = answer_.low = answer_.high = edge.bad;
+    answer_.by_seed = {edge.bad};
+    answer_.at = runs_.at(edge.bad, 0);
+    price();
+    answer_.runs = runs_.count();
+    return answer_;
+  }
+
+  // The others' answers are near the first one's: they begin there, with small steps.
+  void search_other_seeds(const Edge& first) {
+    answer_.by_seed.assign(static_cast<std::size_t>(options_.seeds), first.good);
+    EdgeOptions o = first_options();
+    o.start = first.good;
+    o.first_factor = whole() ? 1.1 : 1 + 4 * options_.tolerance;
+    parallel_for(answer_.by_seed.size() - 1, options_.threads, [&](std::size_t i) {
+      const Edge edge = edge_of(o, i + 1);
+      answer_.by_seed[i + 1] = edge.kind == Edge::Kind::kAlwaysMet ? edge.bad : edge.good;
+      if (edge.kind == Edge::Kind::kNeverMet) answer_.by_seed[i + 1] = 0;
+    });
+  }
+
+  // The search found one edge. That there is no other near it is looked at.
+  void check_around(const Edge& first) {
+    std::vector<std::pair<double, bool>> expected;
+    for (const double share : kInside) expected.emplace_back(side(first.good, share, true), true);
+    for (const double share : kOutside) expected.emplace_back(side(first.bad, share, false), false);
+    for (const auto& [load, good] : expected) {
+      const bool beside = good == good_is_low() ? load < first.good : load > first.bad;
+      if (load <= 0 || (whole() && !beside)) continue;
+      if (std::find(answer_.checked.begin(), answer_.checked.end(), load) != answer_.checked.end()) {
+        continue;
+      }
+      answer_.checked.push_back(load);
+      if (runs_.at(load, 0).miss.empty() != good) answer_.odd.push_back(load);
+    }
+  }
+
+  double side(double edge, double share, bool) const {
+    const double load = good_is_low() ? edge * share : edge / share;
+    return whole() ? std::round(load) : load;
+  }
+
+  void summarise() {
+    const std::vector<double>& all = answer_.by_seed;
+    const auto [least, most] = std::minmax_element(all.begin(), all.end());
+    if (options_.axis == CapacityAxis::kReplicas) {
+      answer_.load = *most;
+      answer_.low = *least;
+      answer_.high = *most;
+    } else if (all.size() < 2) {
+      answer_.load = answer_.low = all.front();
+      answer_.high = answer_.beyond.load;
+    } else {
+      const PairedDifference mean = bootstrap_mean(all, scenario_.seed + 1);
+      answer_.load = mean.mean;
+      answer_.low = mean.low;
+      // A search stops at the last load that is good; the edge is up to a tolerance further.
+      answer_.high = whole() ? mean.high + 1 : mean.high * (1 + options_.tolerance);
+    }
+    price();
+    answer_.runs = runs_.count();
+  }
+
+  void price() {
+    Scenario s = scenario_;
+    if (options_.axis == CapacityAxis::kReplicas) {
+      s.cluster.replicas = static_cast<std::int32_t>(answer_.load);
+    }
+    answer_.gpus = gpus_of(s);
+    const RunSummary& run = answer_.at.summary;
+    const double usd_per_s = scenario_.gpu.price_per_hour * answer_.gpus / 3600;
+    if (usd_per_s <= 0 || run.output_throughput <= 0) return;
+    answer_.usd_per_million_output_tokens = usd_per_s / run.output_throughput * 1e6;
+    answer_.usd_per_million_tokens = usd_per_s / run.total_token_throughput * 1e6;
+  }
+
+  const Scenario& scenario_;
+  const CapacityOptions& options_;
+  Runs runs_;
+  CapacityAnswer answer_;
+};
+
+}  // namespace
+
+std::int32_t gpus_of(const Scenario& s) {
+  return s.cluster.replicas * s.parallel.tensor_parallel_size * s.parallel.pipeline_parallel_size *
+         s.parallel.data_parallel_size;
+}
+
+CapacityAnswer find_capacity(const Scenario& scenario, const CapacityOptions& options) {
+  check_axis(scenario, options.axis);
+  return CapacitySearch(scenario, options).run();
+}
+
+}  // namespace headway
