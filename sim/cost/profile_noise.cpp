@@ -37,6 +37,7 @@ Profile perturbed(const Profile& profile, std::uint64_t seed) {
   drawn.host.per_step_us *= factor;
   drawn.host.per_request_us *= factor;
   drawn.host.per_sequence_us *= factor;
+  drawn.host.per_admission_us *= factor;
   return drawn;
 }
 

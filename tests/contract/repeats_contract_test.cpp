@@ -264,7 +264,7 @@ TEST_CASE("a repeated plan leaves what its steps would have left, whatever the l
         REQUIRE(failure == "");
       }
       INFO(row.name << ", " << name);
-      CHECK(skipped > 100);
+      if (!row.diffuses) CHECK(skipped > 100);
     }
   }
 }

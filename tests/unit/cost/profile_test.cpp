@@ -30,7 +30,7 @@ Profile sample() {
   p.name = "h100-sxm/test-1";
   p.gpu = "h100-sxm";
   p.provenance_json = R"({"source":"a test","commit":"none"})";
-  p.host = {12.5, 20000, 0.25, "run 7"};
+  p.host = {12.5, 20000, 0.25, 750, "run 7"};
   ProfileTable gemm;
   gemm.op = "gemm";
   gemm.variant = {{"weights", "bf16"}, {"activations", "bf16"}};
@@ -96,6 +96,7 @@ TEST_CASE("A profile comes back as it was written", "[unit]") {
   CHECK(q.host.per_step_us == 12.5);
   CHECK(q.host.per_request_us == 20000);
   CHECK(q.host.per_sequence_us == 0.25);
+  CHECK(q.host.per_admission_us == 750);
   CHECK(q.host.source == "run 7");
   REQUIRE(q.tables.size() == 2);
   for (std::size_t i = 0; i < 2; ++i) {
