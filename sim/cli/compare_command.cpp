@@ -47,6 +47,9 @@ class CompareCommand final : public Command {
     arguments.number("--replicates", "K", replicates_, 2,
                      "Run each variant K times, on K draws of the workload that all variants share "
                      "and of the profile's noise, and show the paired differences");
+    arguments.real("--run-sigma", "SHARE", run_sigma_,
+                   "With --replicates: how far a session of measurements is off as a whole (one "
+                   "standard deviation), where the profile does not say");
     arguments.text("--save-result", "FILE.json", result_path_, "Write the table and every summary");
     arguments.text("--svg", "FILE.svg", svg_path_, "Draw the latency distributions");
     arguments.flag("--markdown", markdown_, "Print the table as Markdown");
@@ -93,7 +96,8 @@ class CompareCommand final : public Command {
   // The table as text, and into `file` (may be null) with the rest.
   std::string simulate_all(const std::vector<Variant>& variants,
                            const std::vector<Scenario>& scenarios, OutputFile* file) {
-    const Replicates replicates(scenarios, static_cast<std::size_t>(replicates_.value_or(1)));
+    const Replicates replicates(scenarios, static_cast<std::size_t>(replicates_.value_or(1)),
+                                run_sigma());
     const std::size_t each = replicates.count();
     std::vector<Execution> runs(variants.size() * each);
     if (!svg_path_.empty()) curves_.resize(variants.size());
@@ -103,7 +107,7 @@ class CompareCommand final : public Command {
     } else {
       run_in_turn(variants, replicates, runs, options);
     }
-    if (!scenario_.quiet()) print_err(replicates.note());
+    if (!scenario_.quiet()) print_err(replicates.note(runs));
     std::vector<CompareRow> rows;
     nlohmann::ordered_json results = nlohmann::ordered_json::array();
     for (std::size_t i = 0; i < variants.size(); ++i) {
@@ -135,6 +139,12 @@ class CompareCommand final : public Command {
     std::vector<Observer*> extra;
     if (!svg_path_.empty() && k == 0) extra.push_back(&curves_[variant]);
     return replicates.run(variant, k, extra, progress, options);
+  }
+
+  std::optional<double> run_sigma() const {
+    if (!run_sigma_ || (replicates_ && *run_sigma_ >= 0 && *run_sigma_ <= 1)) return run_sigma_;
+    throw InputError({"command line", "--run-sigma", std::to_string(*run_sigma_),
+                      "a share from 0 to 1, with --replicates"});
   }
 
   static std::string counted(std::size_t done, std::size_t all, const std::string& label) {
@@ -213,6 +223,7 @@ class CompareCommand final : public Command {
   ScenarioArguments scenario_;
   std::vector<std::string> vary_;
   std::optional<std::int64_t> replicates_;
+  std::optional<double> run_sigma_;
   std::string result_path_, svg_path_;
   std::deque<LatencyMetrics> curves_;  // by variant, when a picture is wanted
   bool markdown_ = false, json_ = false;

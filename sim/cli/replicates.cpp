@@ -6,12 +6,14 @@
 
 namespace headway {
 
-Replicates::Replicates(std::span<const Scenario> scenarios, std::size_t count)
+Replicates::Replicates(std::span<const Scenario> scenarios, std::size_t count,
+                       std::optional<double> run_sigma)
     : scenarios_(scenarios), count_(count) {
   if (count < 2) return;
   for (const Scenario& s : scenarios) {
     if (s.profile == "roofline" || drawn_.contains(s.profile)) continue;
-    const Profile profile = load_profile(s.profile);
+    Profile profile = load_profile(s.profile);
+    if (profile.run_sigma == 0) profile.run_sigma = run_sigma.value_or(0);
     std::vector<Profile>& draws = drawn_[s.profile];
     if (!has_noise(profile)) continue;
     for (std::size_t k = 0; k < count; ++k) {
@@ -30,24 +32,19 @@ Execution Replicates::run(std::size_t scenario, std::size_t k, std::span<Observe
   return execute(s, extra, progress, options, profile);
 }
 
-std::string Replicates::note() const {
+std::string Replicates::note(std::span<const Execution> runs) const {
   if (count_ < 2) return "";
-  const bool noisy = std::any_of(drawn_.begin(), drawn_.end(),
-                                 [](const auto& row) { return !row.second.empty(); });
-  const bool drawn = std::any_of(scenarios_.begin(), scenarios_.end(), [](const Scenario& s) {
-    return s.workload.trace.empty() || s.cluster.router == "random" || s.speculation.on();
-  });
-  std::string text;
-  if (!noisy) {
-    text += "note: no profile here states its noise, so the spread is that of the workload alone\n";
+  for (std::size_t i = 0; i < runs.size(); i += count_) {
+    const auto all = runs.subspan(i, count_);
+    const bool alike = std::all_of(all.begin(), all.end(), [&](const Execution& run) {
+      return run.info.fingerprint == all.front().info.fingerprint;
+    });
+    if (alike) {
+      return "note: all replicates are the same run: the workload is a recorded one, and of the "
+             "noise of what the profile measured here nothing is known (--run-sigma states it)\n";
+    }
   }
-  if (!drawn) {
-    text += noisy ? "note: the workload is a recorded one and the same in every replicate: the "
-                    "spread is that of the profile's noise alone\n"
-                  : "note: the workload is a recorded one and nothing is drawn: all replicates are "
-                    "the same run\n";
-  }
-  return text;
+  return "";
 }
 
 }  // namespace headway

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -17,15 +18,18 @@ namespace headway {
 // single run is the scenario as it stands, with the profile as it was measured.
 class Replicates {
  public:
-  // The scenarios must outlive it. InputError: a profile that cannot be read.
-  Replicates(std::span<const Scenario> scenarios, std::size_t count);
+  // The scenarios must outlive it. `run_sigma` stands in where a profile states none (most imported
+  // ones). InputError: a profile that cannot be read.
+  Replicates(std::span<const Scenario> scenarios, std::size_t count,
+             std::optional<double> run_sigma = std::nullopt);
 
   std::size_t count() const { return count_; }
   // Thread-safe.
   Execution run(std::size_t scenario, std::size_t k, std::span<Observer* const> extra,
                 bool progress, const RunOptions& options) const;
-  // What the replicates do not vary, for the user to know; "" = nothing to say.
-  std::string note() const;
+  // Where replicates that should differ are one and the same run, for the user to know; "" = nowhere.
+  // `runs`: all of them, those of a scenario together.
+  std::string note(std::span<const Execution> runs) const;
 
  private:
   std::span<const Scenario> scenarios_;

@@ -89,10 +89,15 @@ std::string capacity_text(const Scenario& s, const CapacityOptions& o, const Cap
   std::string answer = fmt::format("{} {}", number(o, shown(s, o, a, a.load)), unit(o));
   const std::string low = number(o, shown(s, o, a, a.low));
   const std::string high = number(o, shown(s, o, a, a.high));
-  answer += a.by_seed.size() > 1
-                ? fmt::format("  (95 % interval {} to {}, {} draws of the workload)", low, high,
-                              a.by_seed.size())
-                : fmt::format("  (between {} and {}; one workload)", low, high);
+  const std::size_t draws = a.by_seed.size();
+  if (draws < 2) {
+    answer += fmt::format("  (between {} and {}; one workload)", low, high);
+  } else if (o.axis == CapacityAxis::kReplicas) {
+    answer += fmt::format("  (enough for each of {} draws of the workload, which need {} to {})",
+                          draws, low, high);
+  } else {
+    answer += fmt::format("  (95 % interval {} to {}, {} draws of the workload)", low, high, draws);
+  }
   out += row("answer", answer);
   out += row("at it", values_text(o.requirements, a.at.summary) +
                           fmt::format(", {:.4g} output tokens/s on {} GPU{}",

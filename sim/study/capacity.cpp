@@ -207,11 +207,10 @@ class CapacitySearch {
   // The search found one edge. That there is no other near it is looked at.
   void check_around(const Edge& first) {
     std::vector<std::pair<double, bool>> expected;
-    for (const double share : kInside) expected.emplace_back(side(first.good, share, true), true);
-    for (const double share : kOutside) expected.emplace_back(side(first.bad, share, false), false);
+    for (const double share : kInside) expected.emplace_back(side(first.good, share), true);
+    for (const double share : kOutside) expected.emplace_back(side(first.bad, share), false);
     for (const auto& [load, good] : expected) {
-      const bool beside = good == good_is_low() ? load < first.good : load > first.bad;
-      if (load <= 0 || (whole() && !beside)) continue;
+      if (load <= 0 || load == first.good || load == first.bad) continue;
       if (std::find(answer_.checked.begin(), answer_.checked.end(), load) != answer_.checked.end()) {
         continue;
       }
@@ -220,7 +219,7 @@ class CapacitySearch {
     }
   }
 
-  double side(double edge, double share, bool) const {
+  double side(double edge, double share) const {
     const double load = good_is_low() ? edge * share : edge / share;
     return whole() ? std::round(load) : load;
   }

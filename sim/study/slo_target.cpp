@@ -94,7 +94,11 @@ std::string first_miss(const Requirements& requirements, const RunSummary& run) 
   if (requirements.attainment > 0 && run.slo_attainment.value_or(0) < requirements.attainment) {
     return fmt::format("{:.2f} % of requests within the limits", 100 * run.slo_attainment.value_or(0));
   }
-  if (run.verdict.load == Load::kOverloaded) return "overloaded: the backlog grows without end";
+  const Verdict& verdict = run.verdict;
+  if (verdict.load == Load::kOverloaded && verdict.queueing_share > kBacklogQueueing) {
+    return fmt::format("overloaded: the backlog grows, {:.0f} % of a request's time is queueing",
+                       100 * verdict.queueing_share);
+  }
   return "";
 }
 

@@ -30,9 +30,13 @@ struct Requirements {
   double attainment = 0;  // share of requests within the scenario's own limits; 0 = not asked
 };
 
+// Requests in the system also grow in number while a run fills up. Only where they queue for more
+// than this share of their time is growth a backlog.
+inline constexpr double kBacklogQueueing = 0.05;
+
 // Why the run is not good, the first reason; "" = it is. Besides the targets: every request must be
-// served, and the backlog must not grow as long as requests come (a queue that grows for ever meets
-// any limit in a run that is short enough).
+// served, and no backlog may grow as long as requests come (a queue that grows for ever meets any
+// limit in a run that is short enough).
 std::string first_miss(const Requirements& requirements, const RunSummary& run);
 
 }  // namespace headway

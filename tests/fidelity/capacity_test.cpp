@@ -23,15 +23,15 @@ CapacityOptions options_of(const char* slo, CapacityAxis axis = CapacityAxis::kR
   return o;
 }
 
-// The last rate of a grid of `ratio` at which the first draw of the workload is good.
-double by_grid(const Scenario& scenario, const CapacityOptions& options, double from, double to,
-               double ratio) {
+// The last rate of a grid of `ratio` at which draw `seed` of the workload is good.
+double by_grid(const Scenario& scenario, std::uint64_t seed, const CapacityOptions& options,
+               double from, double to, double ratio) {
   double last = 0;
   for (double rate = from; rate < to; rate *= ratio) {
     CapacityOptions one = options;
     one.seeds = 1;
-    one.low = one.high = 0;
     Scenario s = scenario;
+    s.seed += seed;
     s.workload.request_rate = rate;
     one.low = rate;  // a search that may not move: always or never good
     one.high = rate * (1 + 1e-9);
@@ -39,7 +39,7 @@ double by_grid(const Scenario& scenario, const CapacityOptions& options, double 
       find_capacity(s, one);
       last = rate;
     } catch (const StudyError&) {
-      break;
+      // missed; near the edge a p99 of some hundred requests may hold again further on
     }
   }
   return last;
@@ -57,9 +57,13 @@ TEST_CASE("capacity: the search finds what a fine grid finds, in far fewer runs"
   CHECK(answer.low <= answer.load);
   CHECK(answer.load <= answer.high);
   CHECK(answer.odd.empty());
-  const double first = answer.by_seed.front();
-  const double grid = by_grid(scenario, options, first / 1.5, first * 1.5, 1.005);
-  CHECK(grid == Approx(first).epsilon(0.012));
+  double grid = 0;
+  for (std::uint64_t seed = 0; seed < 3; ++seed) {
+    grid += by_grid(scenario, seed, options, answer.load / 1.5, answer.load * 1.5, 1.01) / 3;
+  }
+  CHECK(grid >= answer.low);
+  CHECK(grid <= answer.high);
+  CHECK(answer.runs < 3 * 82 / 4);  // the grid's: three draws of 82 rates
 }
 
 TEST_CASE("capacity: the fewest replicas hold the load and one fewer does not", "[fidelity]") {
