@@ -95,8 +95,8 @@ struct HostTerms {
   double per_step_us = 0;
   double per_request_us = 0;   // once a request, before it can be scheduled; the engine is free
   double per_sequence_us = 0;  // per scheduled sequence and step
-  double per_admission_us = 0; // once a request, in its first step; the engine waits
   std::string source;          // what it was fitted on
+  double per_admission_us = 0;  // once a request, in its first step; the engine waits
 };
 
 // A whole made of operators, timed as one, against the sum of the table times of its parts: what is

@@ -78,8 +78,8 @@ HostTerms read_host(const Node& node) {
       {"per_step_us", "per_request_us", "per_sequence_us", "per_admission_us", "source"});
   const bool admission = node.json.contains("per_admission_us");
   return {node.at("per_step_us").non_negative(), node.at("per_request_us").non_negative(),
-          node.at("per_sequence_us").non_negative(),
-          admission ? node.at("per_admission_us").non_negative() : 0.0, node.at("source").text()};
+          node.at("per_sequence_us").non_negative(), node.at("source").text(),
+          admission ? node.at("per_admission_us").non_negative() : 0.0};
 }
 
 HoldOut read_holdout(const Node& node) {
