@@ -158,7 +158,7 @@ class Pair {
         aborted_(c.requests.size()) {}
 
   void run() {
-    for (int turns = 0; turns < 20'000; ++turns) {
+    for (int turns = 0; turns < 100'000; ++turns) {
       deliver();
       alone_.plan(now_);
       together_.plan(now_);
