@@ -18,7 +18,8 @@ namespace {
 constexpr std::int64_t kMostTokens = 100'000'000;
 constexpr std::size_t kMostBatches = 64;
 
-[[noreturn]] void refuse(const std::string& flag, const std::string& found, const std::string& expected) {
+[[noreturn]] void refuse(const std::string& flag, const std::string& found,
+                         const std::string& expected) {
   throw InputError({"command line", flag, found, expected});
 }
 
@@ -35,7 +36,8 @@ std::vector<std::int64_t> parse_batches(const std::string& text) {
     begin = end + 1;
   }
   if (batches.size() > kMostBatches) {
-    refuse("--batch", std::to_string(batches.size()) + " batches", "at most " + std::to_string(kMostBatches));
+    refuse("--batch", std::to_string(batches.size()) + " batches",
+           "at most " + std::to_string(kMostBatches));
   }
   return batches;
 }
@@ -47,16 +49,21 @@ class RooflineCommand final : public Command {
     arguments.text("--gpu", "G", gpu_, "A catalogue name");
     arguments.text("--batch", "1,64,256", batch_, "Sequences that generate together");
     arguments.number("--context", "N", context_, 1, "Tokens of each of them (default: 1024)");
-    arguments.number("--prompt", "N", prompt_, 1, "Tokens of the prompt that is prefilled (default: --context)");
+    arguments.number("--prompt", "N", prompt_, 1,
+                     "Tokens of the prompt that is prefilled (default: --context)");
     arguments.text("--weights", "DTYPE", weights_, "bf16 | fp16 | fp8 | int8 | int4 | fp4 | fp32");
-    arguments.text("--activations", "DTYPE", activations_, "What products compute in (default: bf16)");
+    arguments.text("--activations", "DTYPE", activations_,
+                   "What products compute in (default: bf16)");
     arguments.text("--kv", "DTYPE", kv_, "How keys and values are stored");
     arguments.number("--tp", "N", tensor_parallel_, 1, "GPUs that every layer is cut over");
     arguments.list("--set", "KEY=VALUE", sets_,
-                   "model.KEY as in config.json (model.num_key_value_heads=8), or gpu.KEY (gpu.memory_bytes=80e9)");
+                   "model.KEY as in config.json (model.num_key_value_heads=8), or gpu.KEY "
+                   "(gpu.memory_bytes=80e9)");
     arguments.flag("--formulas", formulas_, "Show the formulas, with the numbers put in");
-    arguments.optional_text("--json", "FILE.json", json_path_, "-", "Write everything as JSON (default: to stdout)");
-    arguments.text("--svg", "FILE.svg", svg_path_, "Draw the roofline, and latency against throughput");
+    arguments.optional_text("--json", "FILE.json", json_path_, "-",
+                            "Write everything as JSON (default: to stdout)");
+    arguments.text("--svg", "FILE.svg", svg_path_,
+                   "Draw the roofline, and latency against throughput");
   }
 
   int run() override {
@@ -78,7 +85,8 @@ class RooflineCommand final : public Command {
 
  private:
   RooflineQuestion read_question() const {
-    if (model_.empty()) refuse("headway roofline", "no model", "--model M, from `headway list models`");
+    if (model_.empty())
+      refuse("headway roofline", "no model", "--model M, from `headway list models`");
     if (gpu_.empty()) refuse("headway roofline", "no GPU", "--gpu G, from `headway list gpus`");
     RooflineQuestion q;
     q.model = load_model(model_, "", "command line", "--model");
@@ -87,7 +95,8 @@ class RooflineCommand final : public Command {
     q.precision.weights = dtype("--weights", weights_);
     q.precision.activations = dtype("--activations", activations_);
     q.precision.kv = dtype("--kv", kv_);
-    q.tensor_parallel_size = static_cast<std::int32_t>(bounded("--tp", tensor_parallel_.value_or(1), 4096));
+    q.tensor_parallel_size =
+        static_cast<std::int32_t>(bounded("--tp", tensor_parallel_.value_or(1), 4096));
     q.context_tokens = bounded("--context", context_.value_or(q.context_tokens), kMostTokens);
     q.prompt_tokens = bounded("--prompt", prompt_.value_or(q.context_tokens), kMostTokens);
     if (!batch_.empty()) q.batches = parse_batches(batch_);
@@ -103,7 +112,8 @@ class RooflineCommand final : public Command {
       double value = 0;
       const char* const end = set.value.data() + set.value.size();
       const auto [rest, error] = std::from_chars(set.value.data(), end, value);
-      if (error != std::errc() || rest != end) refuse("--set " + set.key, "\"" + set.value + "\"", "a number");
+      if (error != std::errc() || rest != end)
+        refuse("--set " + set.key, "\"" + set.value + "\"", "a number");
       override_gpu(q.gpu, set.key.substr(4), value, "command line", "--set gpu");
       return;
     }

@@ -42,7 +42,8 @@ double textbook_read_bytes(const ModelSpec& model, const Precision& precision, d
     const MlpSpec& mlp = kind.layer.mlp;
     if (mlp.kind != MlpKind::kMoe) continue;
     const ParameterBreakdown p = parameter_breakdown(kind.layer, model.hidden_size);
-    const double missed = std::pow(1 - static_cast<double>(mlp.experts_per_tok) / mlp.experts, tokens);
+    const double missed =
+        std::pow(1 - static_cast<double>(mlp.experts_per_tok) / mlp.experts, tokens);
     idle += missed * static_cast<double>(p.experts) * kind.count;
   }
   return textbook_weight_bytes(model, precision) - idle * stored_weight_bytes(precision);
@@ -72,11 +73,12 @@ const char* fit_name(Fit fit) {
 
 std::int64_t largest_batch(const ModelSpec& model, const GpuSpec& gpu, const Precision& precision,
                            double context) {
-  const double room = static_cast<double>(gpu.memory_bytes) -
-                      textbook_weight_bytes(model, precision);
+  const double room =
+      static_cast<double>(gpu.memory_bytes) - textbook_weight_bytes(model, precision);
   const double each = kv_bytes(model, precision.kv, context);
   if (room <= 0) return 0;
-  return static_cast<std::int64_t>(each > 0 ? std::min(room / each, kMostSequences) : kMostSequences);
+  return static_cast<std::int64_t>(each > 0 ? std::min(room / each, kMostSequences)
+                                            : kMostSequences);
 }
 
 }  // namespace headway

@@ -26,8 +26,8 @@ Work textbook_attention(double B, double S, double T, double D);
 // 2VD + 3DFL + (2DNH + 2DKH)L. Embedding, LM head and router are never
 // quantised; scales of quantised weights are counted.
 double textbook_weight_bytes(const ModelSpec& model, const Precision& precision);
-// Those of them that a pass over `tokens` tokens reads: of experts the ones that are hit when routing
-// is uniform, E (1 - (1 - k/E)^tokens).
+// Those of them that a pass over `tokens` tokens reads: of experts the ones that are hit when
+// routing is uniform, E (1 - (1 - k/E)^tokens).
 double textbook_read_bytes(const ModelSpec& model, const Precision& precision, double tokens);
 
 // One pass that generates a token for each of `batch` sequences of `context` tokens, on one GPU.

@@ -29,16 +29,17 @@ std::vector<const PassReport*> passes_of(const RooflineReport& r) {
   return passes;
 }
 
-std::vector<Dot> dots_of(const std::vector<const PassReport*>& passes, double lowest, double highest) {
+std::vector<Dot> dots_of(const std::vector<const PassReport*>& passes, double lowest,
+                         double highest) {
   std::vector<Dot> dots;
   for (std::size_t p = 0; p < passes.size(); ++p) {
     const std::size_t first = dots.size();
     for (const OperatorRow& op : passes[p]->operators) {
       if (op.flops <= 0 || op.bytes() <= 0) continue;  // it only moves
       const double at = std::clamp(op.intensity(), lowest, highest);
-      const auto same = std::find_if(dots.begin() + static_cast<std::ptrdiff_t>(first), dots.end(), [&](const Dot& dot) {
-        return std::abs(std::log(dot.intensity / at)) < 0.12;
-      });
+      const auto same = std::find_if(
+          dots.begin() + static_cast<std::ptrdiff_t>(first), dots.end(),
+          [&](const Dot& dot) { return std::abs(std::log(dot.intensity / at)) < 0.12; });
       if (same == dots.end()) {
         dots.push_back({at, op.flops / op.time_s, op.name, p});
       } else if ((", " + same->label + ", ").find(", " + op.name + ", ") == std::string::npos) {
@@ -46,7 +47,8 @@ std::vector<Dot> dots_of(const std::vector<const PassReport*>& passes, double lo
       }
     }
   }
-  std::sort(dots.begin(), dots.end(), [](const Dot& a, const Dot& b) { return a.intensity < b.intensity; });
+  std::sort(dots.begin(), dots.end(),
+            [](const Dot& a, const Dot& b) { return a.intensity < b.intensity; });
   return dots;
 }
 
@@ -68,9 +70,10 @@ std::string labelled_dots(const LogPanel& panel, const std::vector<Dot>& dots) {
     };
     while (top < panel.height() - 6 && std::any_of(taken.begin(), taken.end(), lies_on)) top += 3;
     taken.push_back({left, top, left + wide});
-    svg += fmt::format("<path class=\"leader\" d=\"M{:.1f} {:.1f} L{:.1f} {:.1f}\"/>"
-                       "<text class=\"small\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n",
-                       x, y, left - 2, top - 4, left, top, svg_escaped(dot.label));
+    svg += fmt::format(
+        "<path class=\"leader\" d=\"M{:.1f} {:.1f} L{:.1f} {:.1f}\"/>"
+        "<text class=\"small\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n",
+        x, y, left - 2, top - 4, left, top, svg_escaped(dot.label));
     circles += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"5\" fill=\"{}\"/>\n", x, y,
                            svg_colour(dot.pass));
   }
@@ -105,17 +108,21 @@ std::string roof_panel(const RooflineReport& r) {
   }
   for (const double peak : peaks) {
     const double bend = peak / gpu.memory_bandwidth;
-    svg += panel.path({{lowest, lowest * gpu.memory_bandwidth}, {bend, peak}, {highest, peak}}, "roof");
-    svg += fmt::format("<line class=\"limit\" x1=\"{0:.1f}\" y1=\"{1:.1f}\" x2=\"{0:.1f}\" y2=\"{2}\"/>"
-                       "<text class=\"small\" x=\"{0:.1f}\" y=\"{3:.1f}\" text-anchor=\"middle\">ridge {4}</text>\n",
-                       panel.x(bend), panel.y(peak), kHeight, panel.y(peak) - 8, fixed(bend, 0));
+    svg += panel.path({{lowest, lowest * gpu.memory_bandwidth}, {bend, peak}, {highest, peak}},
+                      "roof");
+    svg += fmt::format(
+        "<line class=\"limit\" x1=\"{0:.1f}\" y1=\"{1:.1f}\" x2=\"{0:.1f}\" y2=\"{2}\"/>"
+        "<text class=\"small\" x=\"{0:.1f}\" y=\"{3:.1f}\" text-anchor=\"middle\">ridge "
+        "{4}</text>\n",
+        panel.x(bend), panel.y(peak), kHeight, panel.y(peak) - 8, fixed(bend, 0));
   }
   svg += labelled_dots(panel, dots_of(passes, lowest, highest));
   double x = 0;
   for (std::size_t i = 0; i < passes.size(); ++i) {
-    svg += fmt::format("<circle cx=\"{:.1f}\" cy=\"-38\" r=\"5\" fill=\"{}\"/>"
-                       "<text class=\"small\" x=\"{:.1f}\" y=\"-34\">{}</text>\n",
-                       x, svg_colour(i), x + 9, passes[i]->name());
+    svg += fmt::format(
+        "<circle cx=\"{:.1f}\" cy=\"-38\" r=\"5\" fill=\"{}\"/>"
+        "<text class=\"small\" x=\"{:.1f}\" y=\"-34\">{}</text>\n",
+        x, svg_colour(i), x + 9, passes[i]->name());
     x += 26 + 6.4 * static_cast<double>(passes[i]->name().size());
   }
   return svg;
@@ -126,23 +133,27 @@ std::string curve_panel(const RooflineReport& r) {
   for (const SweepRow& row : r.curve) {
     const std::pair<double, double> point{row.operators_s * 1e3, row.operators_tokens_per_s()};
     if (row.fit != Fit::kNo) inside.push_back(point);
-    if (row.fit == Fit::kNo || row.bound.batch == static_cast<double>(r.largest_batch)) beyond.push_back(point);
+    if (row.fit == Fit::kNo || row.bound.batch == static_cast<double>(r.largest_batch))
+      beyond.push_back(point);
   }
   const SweepRow &first = r.curve.front(), &last = r.curve.back();
   double top = 0;
   for (const SweepRow& row : r.curve) top = std::max(top, row.operators_tokens_per_s());
-  const LogPanel panel(kWidth, kHeight, {first.operators_s * 1e3 / 1.3, last.operators_s * 1e3 * 1.6},
+  const LogPanel panel(kWidth, kHeight,
+                       {first.operators_s * 1e3 / 1.3, last.operators_s * 1e3 * 1.6},
                        {first.operators_tokens_per_s() / 1.5, top * 2});
   std::string svg = panel.frame("ms a token (all operators at their rooflines)", "tokens/s");
   const std::string colour = svg_colour(1);
   if (!inside.empty()) svg += panel.path(inside, "curve", "stroke=\"" + colour + "\"");
-  if (!beyond.empty()) svg += panel.path(beyond, "curve", "stroke=\"" + colour + "\" stroke-dasharray=\"3 5\"");
+  if (!beyond.empty())
+    svg += panel.path(beyond, "curve", "stroke=\"" + colour + "\" stroke-dasharray=\"3 5\"");
   const auto mark = [&](const SweepRow& row, const std::string& label, bool above) {
     const double x = panel.x(row.operators_s * 1e3), y = panel.y(row.operators_tokens_per_s());
-    svg += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"5\" fill=\"{}\"/><text class=\"small\" "
-                       "x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\">{}</text>\n",
-                       x, y, svg_colour(above ? 0 : 1), above ? x - 9 : x + 9, above ? y - 6 : y + 14,
-                       above ? "end" : "start", label);
+    svg += fmt::format(
+        "<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"5\" fill=\"{}\"/><text class=\"small\" "
+        "x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\">{}</text>\n",
+        x, y, svg_colour(above ? 0 : 1), above ? x - 9 : x + 9, above ? y - 6 : y + 14,
+        above ? "end" : "start", label);
   };
   for (const SweepRow& row : r.sweep) {
     const std::string label = fmt::format("B = {:.0f}", row.bound.batch);
@@ -168,12 +179,14 @@ std::string description(const RooflineReport& r) {
 
 std::string roofline_svg(const RooflineReport& r) {
   const RooflineQuestion& q = r.question;
-  const std::string title = fmt::format("{} on {}{}, {} tokens a sequence, weights {}, KV {}", q.model.name,
-                                        q.tensor_parallel_size > 1 ? std::to_string(q.tensor_parallel_size) + " x " : "",
-                                        q.gpu.name, q.context_tokens, dtype_name(q.precision.weights), dtype_name(q.precision.kv));
+  const std::string title = fmt::format(
+      "{} on {}{}, {} tokens a sequence, weights {}, KV {}", q.model.name,
+      q.tensor_parallel_size > 1 ? std::to_string(q.tensor_parallel_size) + " x " : "", q.gpu.name,
+      q.context_tokens, dtype_name(q.precision.weights), dtype_name(q.precision.kv));
   const double width = kLeft + 2 * kWidth + kGap + 30, height = kTop + kHeight + kBottom;
   return svg_open(width, height, title, description(r)) +
-         fmt::format("<g transform=\"translate({},{})\">\n", kLeft, kTop) + roof_panel(r) + "</g>\n" +
+         fmt::format("<g transform=\"translate({},{})\">\n", kLeft, kTop) + roof_panel(r) +
+         "</g>\n" +
          fmt::format("<g transform=\"translate({},{})\">\n", kLeft + kWidth + kGap, kTop) +
          curve_panel(r) + "</g>\n</svg>\n";
 }

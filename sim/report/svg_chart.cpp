@@ -43,15 +43,17 @@ std::string LogPanel::frame(const std::string& x_name, const std::string& y_name
   std::string svg;
   for (double decade = std::ceil(x_low_ - 1e-9); decade <= x_high_ + 1e-9; ++decade) {
     const double value = std::pow(10.0, decade);
-    svg += fmt::format("<line class=\"grid\" x1=\"{0:.1f}\" y1=\"0\" x2=\"{0:.1f}\" y2=\"{1}\"/>"
-                       "<text x=\"{0:.1f}\" y=\"{2}\" text-anchor=\"middle\">{3}</text>\n",
-                       x(value), height_, height_ + 18, svg_number(value));
+    svg += fmt::format(
+        "<line class=\"grid\" x1=\"{0:.1f}\" y1=\"0\" x2=\"{0:.1f}\" y2=\"{1}\"/>"
+        "<text x=\"{0:.1f}\" y=\"{2}\" text-anchor=\"middle\">{3}</text>\n",
+        x(value), height_, height_ + 18, svg_number(value));
   }
   for (double decade = std::ceil(y_low_ - 1e-9); decade <= y_high_ + 1e-9; ++decade) {
     const double value = std::pow(10.0, decade);
-    svg += fmt::format("<line class=\"grid\" x1=\"0\" y1=\"{0:.1f}\" x2=\"{1}\" y2=\"{0:.1f}\"/>"
-                       "<text x=\"-8\" y=\"{2:.1f}\" text-anchor=\"end\">{3}</text>\n",
-                       y(value), width_, y(value) + 4, svg_number(value));
+    svg += fmt::format(
+        "<line class=\"grid\" x1=\"0\" y1=\"{0:.1f}\" x2=\"{1}\" y2=\"{0:.1f}\"/>"
+        "<text x=\"-8\" y=\"{2:.1f}\" text-anchor=\"end\">{3}</text>\n",
+        y(value), width_, y(value) + 4, svg_number(value));
   }
   svg += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>\n",
                      width_ / 2, height_ + 42, svg_escaped(x_name));
@@ -70,10 +72,14 @@ std::string LogPanel::path(const std::vector<std::pair<double, double>>& points,
 std::string svg_escaped(const std::string& text) {
   std::string out;
   for (const char c : text) {
-    if (c == '<') out += "&lt;";
-    else if (c == '>') out += "&gt;";
-    else if (c == '&') out += "&amp;";
-    else out += c;
+    if (c == '<')
+      out += "&lt;";
+    else if (c == '>')
+      out += "&gt;";
+    else if (c == '&')
+      out += "&amp;";
+    else
+      out += c;
   }
   return out;
 }
@@ -90,13 +96,15 @@ const char* svg_colour(std::size_t index) { return kColours[index % std::size(kC
 std::string svg_open(double width, double height, const std::string& title,
                      const std::string& description) {
   return fmt::format(
-             "<svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" viewBox=\"0 0 {0:.0f} {1:.0f}\" "
+             "<svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" viewBox=\"0 0 {0:.0f} "
+             "{1:.0f}\" "
              "width=\"{0:.0f}\" height=\"{1:.0f}\">\n<title>{2}</title>\n<desc>{3}</desc>\n",
              width, height, svg_escaped(title), svg_escaped(description)) +
          kStyle +
-         fmt::format("<rect class=\"paper\" width=\"{:.0f}\" height=\"{:.0f}\"/>\n"
-                     "<text class=\"title\" x=\"24\" y=\"26\">{}</text>\n",
-                     width, height, svg_escaped(title));
+         fmt::format(
+             "<rect class=\"paper\" width=\"{:.0f}\" height=\"{:.0f}\"/>\n"
+             "<text class=\"title\" x=\"24\" y=\"26\">{}</text>\n",
+             width, height, svg_escaped(title));
 }
 
 }  // namespace headway

@@ -12,8 +12,8 @@ namespace headway {
 namespace {
 
 constexpr double kSecondsPerUs = 1e-6;
-constexpr double kCurveStep = 1.3;       // from one batch of the curve to the next
-constexpr double kBeyondMemory = 8;      // the curve goes on so far
+constexpr double kCurveStep = 1.3;   // from one batch of the curve to the next
+constexpr double kBeyondMemory = 8;  // the curve goes on so far
 constexpr std::int64_t kLongestCurve = 1'000'000;
 
 // The model as one GPU holds it.
@@ -73,9 +73,9 @@ OperatorRow row_of(const ListedOperator& listed, const GpuSpec& gpu) {
   row.link_bytes = listed.count * op.link_bytes;
   row.peak_flops = gpu.flops(op.weights, op.activations);
   const RooflineTimes times = operator_times(op, gpu);
-  row.bound = op.op == OpClass::kCommunication        ? Bound::kLink
-              : times.compute_us >= times.memory_us   ? Bound::kCompute
-                                                      : Bound::kMemory;
+  row.bound = op.op == OpClass::kCommunication      ? Bound::kLink
+              : times.compute_us >= times.memory_us ? Bound::kCompute
+                                                    : Bound::kMemory;
   row.time_s = listed.count * time_of(op, gpu);
   row.formula = formula_text(op);
   return row;
@@ -94,7 +94,8 @@ void add_to_sum(const OperatorRow& row, const RankOperators& ops, std::vector<La
   sums.back().time_s += row.time_s;
 }
 
-PassReport report_pass(const RooflineQuestion& q, const RankOperators& ops, const StepShape& shape) {
+PassReport report_pass(const RooflineQuestion& q, const RankOperators& ops,
+                       const StepShape& shape) {
   PassReport pass;
   pass.prefill = !shape.prefill.empty();
   pass.batch = shape.scheduled_sequences;
@@ -126,9 +127,10 @@ SweepRow sweep_row(const RooflineQuestion& q, const ModelSpec& own, const RankOp
 // From one sequence to some way beyond the memory, and to the largest batch asked for.
 std::vector<std::int64_t> curve_batches(const RooflineQuestion& q, std::int64_t largest) {
   const std::int64_t asked = *std::max_element(q.batches.begin(), q.batches.end());
-  const double end = std::max(
-      static_cast<double>(asked),
-      std::min(kBeyondMemory * static_cast<double>(std::max<std::int64_t>(largest, 1)), 1.0 * kLongestCurve));
+  const double end =
+      std::max(static_cast<double>(asked),
+               std::min(kBeyondMemory * static_cast<double>(std::max<std::int64_t>(largest, 1)),
+                        1.0 * kLongestCurve));
   std::vector<std::int64_t> batches = q.batches;
   if (largest > 0 && static_cast<double>(largest) <= end) batches.push_back(largest);
   for (double batch = 1; batch < end; batch *= kCurveStep) {
@@ -142,8 +144,9 @@ std::vector<std::int64_t> curve_batches(const RooflineQuestion& q, std::int64_t 
 }  // namespace
 
 std::string PassReport::name() const {
-  return prefill ? "prefill of " + std::to_string(batch) + " x " + std::to_string(tokens) + " tokens"
-                 : "generation, B = " + std::to_string(batch);
+  return prefill
+             ? "prefill of " + std::to_string(batch) + " x " + std::to_string(tokens) + " tokens"
+             : "generation, B = " + std::to_string(batch);
 }
 
 const char* bound_name(Bound bound) {
@@ -164,7 +167,8 @@ RooflineReport study_roofline(const RooflineQuestion& q) {
   report.largest_batch = largest_batch(own, q.gpu, q.precision, context);
   report.prefill = report_pass(q, ops, prompts(1, static_cast<std::int32_t>(q.prompt_tokens)));
   for (const std::int64_t batch : q.batches) {
-    const StepShape shape = answers(static_cast<std::int32_t>(batch), static_cast<std::int32_t>(q.context_tokens));
+    const StepShape shape =
+        answers(static_cast<std::int32_t>(batch), static_cast<std::int32_t>(q.context_tokens));
     report.generation.push_back(report_pass(q, ops, shape));
     report.sweep.push_back(sweep_row(q, own, ops, batch));
   }

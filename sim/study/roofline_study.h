@@ -36,7 +36,7 @@ struct OperatorRow {
   double peak_flops = 0;  // FLOP/s that its operands run at
   double time_s = 0;      // at its roofline, or on the link
   Bound bound = Bound::kMemory;
-  std::string formula;    // of one call, with the numbers put in
+  std::string formula;  // of one call, with the numbers put in
 
   double bytes() const { return weight_bytes + kv_bytes + activation_bytes; }
   double intensity() const { return bytes() > 0 ? flops / bytes() : 0; }
@@ -60,7 +60,7 @@ struct PassReport {
 };
 
 struct SweepRow {
-  BatchPoint bound;      // of memory alone, on one GPU
+  BatchPoint bound;  // of memory alone, on one GPU
   Fit fit = Fit::kYes;
   double operators_s = 0;  // the sum of all operators' rooflines
 

@@ -1,5 +1,5 @@
-// Every number of the inference lecture of Stanford's CS336 (Spring 2026, lecture 10), to the digits
-// that it gives, and the limits that it states as properties.
+// Every number of the inference lecture of Stanford's CS336 (Spring 2026, lecture 10), to the
+// digits that it gives, and the limits that it states as properties.
 #include <cmath>
 
 #include "sim/core/number_text.h"
@@ -17,7 +17,8 @@ constexpr double kContext = 1024;
 const Precision kBf16;
 
 ModelSpec llama_2_13b(int kv_heads) {
-  return with_overrides(load_model("llama-2-13b", "."), "num_key_value_heads", std::to_string(kv_heads));
+  return with_overrides(load_model("llama-2-13b", "."), "num_key_value_heads",
+                        std::to_string(kv_heads));
 }
 
 GpuSpec h100_of_80_gb() {
@@ -38,7 +39,8 @@ TEST_CASE("the ridges: FLOPs a byte above which a GPU is bound by compute", "[fi
   CHECK(ridge(load_gpu("b200-sxm")) == Approx(2250 / 7.7));
 }
 
-TEST_CASE("Llama 2 13B on an H100: parameters, memory, latency, throughput, what fits", "[fidelity][lecture]") {
+TEST_CASE("Llama 2 13B on an H100: parameters, memory, latency, throughput, what fits",
+          "[fidelity][lecture]") {
   struct Row {
     int kv_heads, batch;
     const char *parameters, *memory, *ms, *tokens_per_s, *fits;
@@ -72,8 +74,10 @@ TEST_CASE("the formula of parameters is 2VD + 3DFL + (2DNH + 2DKH)L", "[fidelity
   const std::int64_t S = 1024, D = 5120, F = 13824, N = 40, H = 128, L = 40, V = 32000;
   for (const std::int64_t K : {40, 20, 8, 5, 1}) {
     const ModelSpec model = llama_2_13b(static_cast<int>(K));
-    CHECK(matrix_parameter_count(model) == 2 * V * D + 3 * D * F * L + (2 * D * N * H + 2 * D * K * H) * L);
-    CHECK(kv_bytes(model, DType::kBf16, static_cast<double>(S)) == static_cast<double>(4 * S * K * H * L));
+    CHECK(matrix_parameter_count(model) ==
+          2 * V * D + 3 * D * F * L + (2 * D * N * H + 2 * D * K * H) * L);
+    CHECK(kv_bytes(model, DType::kBf16, static_cast<double>(S)) ==
+          static_cast<double>(4 * S * K * H * L));
   }
 }
 
@@ -150,9 +154,11 @@ TEST_CASE("ways to shrink the cache", "[fidelity][lecture]") {
   const DType bf16 = DType::kBf16;
   // MQA, GQA, MHA: by N / K.
   for (const int kv_heads : {1, 8, 40}) {
-    CHECK(kv_bytes(llama_2_13b(40), bf16, 1000) / kv_bytes(llama_2_13b(kv_heads), bf16, 1000) == 40.0 / kv_heads);
+    CHECK(kv_bytes(llama_2_13b(40), bf16, 1000) / kv_bytes(llama_2_13b(kv_heads), bf16, 1000) ==
+          40.0 / kv_heads);
   }
-  // MLA of DeepSeek V2: 512 + 64 numbers instead of 128 heads of 128 = 16384 each for keys and values.
+  // MLA of DeepSeek V2: 512 + 64 numbers instead of 128 heads of 128 = 16384 each for keys and
+  // values.
   LayerSpec layer = dense_layer(128, 128, 128, 1);
   CHECK(std::int64_t{layer.mixer.heads} * layer.mixer.head_dim == 16384);
   CHECK(layer_cache(layer, bf16).bytes_per_token == 2 * 2 * 16384);
@@ -193,7 +199,8 @@ TEST_CASE("precision: bytes, and weights four times smaller", "[fidelity][lectur
   CHECK(faster < 4);
 }
 
-TEST_CASE("speculative sampling of two tokens gives the target's distribution", "[fidelity][lecture]") {
+TEST_CASE("speculative sampling of two tokens gives the target's distribution",
+          "[fidelity][lecture]") {
   for (const double p_a : {0.55, 0.7, 0.99}) {
     const double q_a = 0.5;
     const std::vector<double> p{p_a, 1 - p_a}, q{q_a, 1 - q_a};

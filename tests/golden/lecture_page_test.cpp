@@ -55,9 +55,11 @@ TEST_CASE("golden: the lecture's page shows what its commands print", "[golden]"
       test::run_program({"roofline", "--model", "llama-2-13b", "--gpu", "h100-sxm", "--set",
                          "gpu.memory_bytes=80e9", "--svg", folder / "roofline.svg"});
   CHECK(drawn.exit_code == 0);
-  CHECK(test::read_text(folder / "roofline.svg") == read_whole_file(HEADWAY_SOURCE_DIR "/docs/roofline.svg"));
+  CHECK(test::read_text(folder / "roofline.svg") ==
+        read_whole_file(HEADWAY_SOURCE_DIR "/docs/roofline.svg"));
   for (const DemoEntry& demo : demo_table()) {
     CHECK_THAT(page, ContainsSubstring("$ headway demo " + std::string(demo.name) + "\n"));
   }
-  CHECK_THAT(read_whole_file(HEADWAY_SOURCE_DIR "/README.md"), ContainsSubstring("docs/lecture.md"));
+  CHECK_THAT(read_whole_file(HEADWAY_SOURCE_DIR "/README.md"),
+             ContainsSubstring("docs/lecture.md"));
 }

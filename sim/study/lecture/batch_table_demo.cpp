@@ -16,8 +16,9 @@ std::string whole(double value) { return grouped(static_cast<std::int64_t>(value
 
 // The first token waits for the whole prompt: two FLOPs a parameter and token, and attention.
 DemoTable prefill_table(const Scenario& s, double S) {
-  DemoTable table{"Prefill of B prompts of " + fixed(S, 0) + " tokens, after which come the first tokens",
-                  {{"B", "TFLOP", "ms to the first token", "prompts/s"}}};
+  DemoTable table{
+      "Prefill of B prompts of " + fixed(S, 0) + " tokens, after which come the first tokens",
+      {{"B", "TFLOP", "ms to the first token", "prompts/s"}}};
   const MixerSpec& attention = first_attention(s.model);
   const double width = static_cast<double>(attention.heads) * attention.head_dim;
   for (const double B : {1.0, 4.0, 16.0}) {
@@ -40,7 +41,8 @@ DemoAnswer run_batch_table_demo(const std::string& name) {
     return textbook_batch(s.model, s.gpu, s.precision, batch, S);
   };
   const std::int64_t most = largest_batch(s.model, s.gpu, s.precision, S);
-  DemoTable table{"", {{"B", "memory, bytes", "ms a token", "tokens/s", "times the row above", "fits"}}};
+  DemoTable table{
+      "", {{"B", "memory, bytes", "ms a token", "tokens/s", "times the row above", "fits"}}};
   double before = 0;
   std::vector<double> batches = {1, 16, static_cast<double>(most), 256};
   std::sort(batches.begin(), batches.end());
@@ -52,20 +54,19 @@ DemoAnswer run_batch_table_demo(const std::string& name) {
     before = point.tokens_per_s;
   }
   DemoAnswer demo;
-  demo.setup = s.model.name + " in " + dtype_name(s.precision.weights) + " on " + s.gpu_name + " (" +
-               whole(s.gpu.memory_bandwidth) + " bytes a second, " +
+  demo.setup = s.model.name + " in " + dtype_name(s.precision.weights) + " on " + s.gpu_name +
+               " (" + whole(s.gpu.memory_bandwidth) + " bytes a second, " +
                whole(static_cast<double>(s.gpu.memory_bytes)) + " bytes), " + fixed(S, 0) +
-               " tokens a sequence: " + whole(at(1).weight_bytes / 2) +
-               " parameters, KV " + whole(at(1).kv_bytes) +
-               " bytes a sequence; latency = memory / bandwidth.";
+               " tokens a sequence: " + whole(at(1).weight_bytes / 2) + " parameters, KV " +
+               whole(at(1).kv_bytes) + " bytes a sequence; latency = memory / bandwidth.";
   demo.tables = {table, prefill_table(s, S)};
   const TextTable& prefill = demo.tables[1].rows;
   const BatchPoint one = at(1), last = at(static_cast<double>(most));
   demo.answer = "From B = 1 to the largest batch that fits, " + whole(last.batch) +
                 ", a token takes " + ms(last) + " ms where it took " + ms(one) +
                 ", and throughput goes from " + rate(one) + " to " + rate(last) +
-                " tokens/s; the first token comes after " +
-                prefill[1][2] + " ms with one prompt and after " + prefill.back()[2] + " ms with " +
+                " tokens/s; the first token comes after " + prefill[1][2] +
+                " ms with one prompt and after " + prefill.back()[2] + " ms with " +
                 prefill.back()[0] + ": small batches for prefill, large ones for generation.";
   return demo;
 }
@@ -74,11 +75,12 @@ DemoAnswer run_gqa_demo(const std::string& name) {
   const Scenario s = lecture_scenario(name);
   const double S = s.workload.input_len.value;
   const int heads = first_attention(s.model).heads;
-  const BatchPoint base = textbook_batch(
-      s.model, s.gpu, s.precision,
-      static_cast<double>(largest_batch(s.model, s.gpu, s.precision, S)), S);
-  DemoTable table{"", {{"K", "KV a sequence", "of K = " + std::to_string(heads), "B", "memory, bytes",
-                        "ms a token", "tokens/s", "fits"}}};
+  const BatchPoint base =
+      textbook_batch(s.model, s.gpu, s.precision,
+                     static_cast<double>(largest_batch(s.model, s.gpu, s.precision, S)), S);
+  DemoTable table{"",
+                  {{"K", "KV a sequence", "of K = " + std::to_string(heads), "B", "memory, bytes",
+                    "ms a token", "tokens/s", "fits"}}};
   std::string best;
   for (const int kv_heads : {heads, 8, 1}) {
     const ModelSpec model =
@@ -92,13 +94,14 @@ DemoAnswer run_gqa_demo(const std::string& name) {
         continue;  // it is the first row
       }
       const BatchPoint point = textbook_batch(model, s.gpu, s.precision, batch, S);
-      table.rows.push_back({std::to_string(kv_heads), bytes_text(point.kv_bytes / batch),
-                            share, whole(batch), whole(point.memory_bytes()), ms(point),
-                            rate(point), fit_name(fits(point.memory_bytes(), s.gpu))});
+      table.rows.push_back({std::to_string(kv_heads), bytes_text(point.kv_bytes / batch), share,
+                            whole(batch), whole(point.memory_bytes()), ms(point), rate(point),
+                            fit_name(fits(point.memory_bytes(), s.gpu))});
       if (kv_heads == 8 && batch == static_cast<double>(most)) {
-        best = "With K = 8 the cache is " + share + " and the largest batch that fits grows from " + whole(base.batch) + " to " +
-               whole(batch) + ": throughput goes from " + rate(base) + " to " + rate(point) +
-               " tokens/s at " + ms(point) + " instead of " + ms(base) + " ms a token.";
+        best = "With K = 8 the cache is " + share + " and the largest batch that fits grows from " +
+               whole(base.batch) + " to " + whole(batch) + ": throughput goes from " + rate(base) +
+               " to " + rate(point) + " tokens/s at " + ms(point) + " instead of " + ms(base) +
+               " ms a token.";
       }
     }
   }

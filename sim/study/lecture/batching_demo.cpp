@@ -28,10 +28,10 @@ DemoAnswer run_batching_demo(const std::string& name) {
   const auto side = [&](double value) {
     return significant(value, 4) + (value >= ridge(s.gpu) ? " c" : " m");
   };
-  DemoTable table{"FLOPs a byte; c: above the ridge of " + fixed(ridge(s.gpu), 0) +
-                      ", bound by compute; m: below, by memory",
-                  {{"B", "MLP, prefill", "attention, prefill", "MLP, generation",
-                    "attention, generation"}}};
+  DemoTable table{
+      "FLOPs a byte; c: above the ridge of " + fixed(ridge(s.gpu), 0) +
+          ", bound by compute; m: below, by memory",
+      {{"B", "MLP, prefill", "attention, prefill", "MLP, generation", "attention, generation"}}};
   for (const int B : kBatches) {
     const Intensities prefill = of(B, S), generation = of(B, 1);
     table.rows.push_back({std::to_string(B), side(prefill.mlp), side(prefill.attention),
@@ -41,8 +41,8 @@ DemoAnswer run_batching_demo(const std::string& name) {
   const Intensities low = of(first, 1), high = of(last, 1);
   const bool same = significant(low.attention, 4) == significant(high.attention, 4);
   DemoAnswer demo;
-  demo.setup = "One layer of " + s.model.name + " on " + s.gpu_name + ", prompts of S = " +
-               fixed(S, 0) + " tokens.";
+  demo.setup = "One layer of " + s.model.name + " on " + s.gpu_name +
+               ", prompts of S = " + fixed(S, 0) + " tokens.";
   demo.tables = {table};
   demo.answer = "From B = " + std::to_string(first) + " to " + std::to_string(last) +
                 " generation's MLP goes from " + significant(low.mlp, 4) + " to " +

@@ -1,5 +1,5 @@
-// The bus: a batch that leaves when it is full and returns when its last passenger gets off, against
-// one that stops at every step; and several buses.
+// The bus: a batch that leaves when it is full and returns when its last passenger gets off,
+// against one that stops at every step; and several buses.
 #include "sim/core/number_text.h"
 #include "sim/study/lecture/demos.h"
 #include "sim/study/lecture/lecture_run.h"
@@ -17,8 +17,9 @@ double share_of(const RunSummary& r, LatencyPart part) {
 
 DemoAnswer run_bus_demo(const std::string& name) {
   const Scenario base = lecture_scenario(name);
-  DemoTable table{"", {{"scheduler", "sequences a step", "output tok/s", "TTFT mean", "waiting", "TPOT mean",
-                        "E2EL mean", "E2EL p99"}}};
+  DemoTable table{"",
+                  {{"scheduler", "sequences a step", "output tok/s", "TTFT mean", "waiting",
+                    "TPOT mean", "E2EL mean", "E2EL p99"}}};
   struct Told {
     std::string batch, rate, ttft, e2el;
     double value;
@@ -45,24 +46,26 @@ DemoAnswer run_bus_demo(const std::string& name) {
   demo.tables = {table};
   demo.answer = "A batch that runs until its slowest member ends carries " + bus.batch +
                 " sequences a step, and an answer is complete after " + bus.e2el +
-                "; with requests that join and leave at every step it is " + steps.batch + ", and " +
-                steps.e2el + ": continuous batching " + (better ? "wins" : "loses") + ", with " +
-                steps.rate + " instead of " + bus.rate + " tokens/s.";
+                "; with requests that join and leave at every step it is " + steps.batch +
+                ", and " + steps.e2el + ": continuous batching " + (better ? "wins" : "loses") +
+                ", with " + steps.rate + " instead of " + bus.rate + " tokens/s.";
   return demo;
 }
 
 DemoAnswer run_copies_demo(const std::string& name) {
   const Scenario base = lecture_scenario(name);
-  DemoTable table{"", {{"copies M", "users", "TTFT mean", "TPOT mean, ms", "E2EL mean", "output tok/s",
-                        "times one copy's", "billion tokens a day"}}};
+  DemoTable table{"",
+                  {{"copies M", "users", "TTFT mean", "TPOT mean, ms", "E2EL mean", "output tok/s",
+                    "times one copy's", "billion tokens a day"}}};
   double first_rate = 0, first_tpot = 0;
   std::string answer;
   for (const int copies : {1, 2, 4, 8}) {
     const auto times = [&](std::int64_t value) { return std::to_string(copies * value); };
     const RunSummary r =
-        run_lecture(lecture_scenario(name, {{"cluster.replicas", std::to_string(copies)},
-                                   {"workload.max_concurrency", times(base.workload.max_concurrency)},
-                                   {"workload.num_prompts", times(base.workload.num_prompts)}}))
+        run_lecture(lecture_scenario(
+                        name, {{"cluster.replicas", std::to_string(copies)},
+                               {"workload.max_concurrency", times(base.workload.max_concurrency)},
+                               {"workload.num_prompts", times(base.workload.num_prompts)}}))
             .summary;
     if (copies == 1) {
       first_rate = r.output_throughput;
@@ -77,7 +80,8 @@ DemoAnswer run_copies_demo(const std::string& name) {
     answer = std::to_string(copies) + " copies with as many users each make " + more +
              " times the tokens of one, and a token " +
              (now == then ? "still takes " + now + " ms."
-                          : "takes " + now + " ms where it took " + then + ": copies buy throughput, and no latency.");
+                          : "takes " + now + " ms where it took " + then +
+                                ": copies buy throughput, and no latency.");
   }
   DemoAnswer demo;
   demo.setup = base.model.name + " on " + base.gpu_name + " (" + base.profile +

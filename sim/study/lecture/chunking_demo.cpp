@@ -14,7 +14,8 @@ struct Policy {
 std::vector<Policy> policies() {
   std::vector<Policy> list;
   list.push_back({"prompts first, whole (vllm-v0)",
-                  {{"engine.scheduler", "vllm-v0"}, {"engine.enable_chunked_prefill", "false"},
+                  {{"engine.scheduler", "vllm-v0"},
+                   {"engine.enable_chunked_prefill", "false"},
                    {"engine.max_num_batched_tokens", "16384"}}});
   for (const char* budget : {"8192", "2048", "512", "256"}) {
     list.push_back({budget, {{"engine.max_num_batched_tokens", budget}}});
@@ -26,8 +27,9 @@ std::vector<Policy> policies() {
 
 DemoAnswer run_chunking_demo(const std::string& name) {
   const Scenario base = lecture_scenario(name);
-  DemoTable table{"", {{"tokens a step, at most", "TTFT mean", "TPOT mean, ms", "TPOT p99, ms", "longest gap, ms",
-                        "held up by others' prompts"}}};
+  DemoTable table{"",
+                  {{"tokens a step, at most", "TTFT mean", "TPOT mean, ms", "TPOT p99, ms",
+                    "longest gap, ms", "held up by others' prompts"}}};
   struct Told {
     std::string name, ttft, gap;
     double gap_ms, ttft_ms;
@@ -46,9 +48,9 @@ DemoAnswer run_chunking_demo(const std::string& name) {
   const Told &whole = told.front(), &small = told.back();
   DemoAnswer demo;
   demo.setup = base.model.name + " on " + base.gpu_name + " (" + base.profile + "), " +
-               significant(base.workload.request_rate, 2) + " requests a second: " +
-               fixed(base.workload.input_len.parts[0].value, 0) + " tokens of prompt, or " +
-               fixed(base.workload.input_len.parts[1].value, 0) + ".";
+               significant(base.workload.request_rate, 2) +
+               " requests a second: " + fixed(base.workload.input_len.parts[0].value, 0) +
+               " tokens of prompt, or " + fixed(base.workload.input_len.parts[1].value, 0) + ".";
   demo.tables = {table};
   demo.answer = "A prompt computed in one step stops every answer for up to " + whole.gap +
                 " ms; with " + small.name + " tokens a step the longest gap is " + small.gap +

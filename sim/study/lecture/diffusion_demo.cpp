@@ -15,8 +15,9 @@ constexpr int kUsers[] = {1, 8, 32, 128};
 
 // Output tokens a second; 0 passes: one token after the other.
 double rate_of(const std::string& name, int users, int passes) {
-  Scenario s = lecture_scenario(name, {{"workload.max_concurrency", std::to_string(users)},
-                                       {"workload.num_prompts", std::to_string(std::max(2 * users, 4))}});
+  Scenario s =
+      lecture_scenario(name, {{"workload.max_concurrency", std::to_string(users)},
+                              {"workload.num_prompts", std::to_string(std::max(2 * users, 4))}});
   if (passes == 0) {
     s.model.generation = {};
     s.engine.scheduler = "vllm-v1";
@@ -42,13 +43,15 @@ DemoAnswer run_diffusion_demo(const std::string& name) {
   table.rows.push_back(row);
   std::string gains, losses;  // of the answer's row
   for (const int passes : kPasses) {
-    row = {significant(static_cast<double>(block) / passes, 2) + ", " + std::to_string(passes) + " passes a block"};
+    row = {significant(static_cast<double>(block) / passes, 2) + ", " + std::to_string(passes) +
+           " passes a block"};
     for (std::size_t i = 0; i < std::size(kUsers); ++i) {
       const double rate = rate_of(name, kUsers[i], passes);
       const std::string times = fixed(rate / plain[i], 2);
       row.push_back(fixed(rate, 0) + " (" + times + ")");
       if (passes != kTold) continue;
-      const std::string told = "B = " + std::to_string(kUsers[i]) + " (" + times + " times the tokens)";
+      const std::string told =
+          "B = " + std::to_string(kUsers[i]) + " (" + times + " times the tokens)";
       if (rate >= plain[i]) gains = told;
       if (rate < plain[i] && losses.empty()) losses = told;
     }
@@ -56,7 +59,8 @@ DemoAnswer run_diffusion_demo(const std::string& name) {
   }
   DemoAnswer demo;
   demo.setup = base.model.name + " on " + base.gpu_name + " (" + base.profile + "), blocks of " +
-               std::to_string(block) + " tokens, B users who wait for one answer before they ask again; " +
+               std::to_string(block) +
+               " tokens, B users who wait for one answer before they ask again; " +
                "and the same layers as an autoregressive model.";
   demo.tables = {table};
   demo.answer = "With " + std::to_string(kTold) + " passes a block of " + std::to_string(block) +

@@ -22,8 +22,9 @@ std::string percent(double share) { return fixed(100 * share, 1) + " %"; }
 
 DemoAnswer run_fragmentation_demo(const std::string& name) {
   const Scenario base = lecture_scenario(name);
-  DemoTable table{"", {{"reserved for a sequence", "held and empty", "free but scattered", "sequences a step",
-                        "output tok/s", "TTFT mean"}}};
+  DemoTable table{"",
+                  {{"reserved for a sequence", "held and empty", "free but scattered",
+                    "sequences a step", "output tok/s", "TTFT mean"}}};
   std::vector<RunSummary> runs;
   for (const Allocator& a : kAllocators) {
     runs.push_back(run_lecture(lecture_scenario(name, {{"engine.kv_allocator", a.kv}})).summary);

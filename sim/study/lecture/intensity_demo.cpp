@@ -32,7 +32,8 @@ DemoAnswer run_intensity_demo(const std::string& name) {
   int first_bound = 1;
   while (intensity(product(first_bound)) < limit && first_bound < 100'000) ++first_bound;
 
-  DemoTable table{"", {{"B", "GFLOP", "MB moved", "FLOPs a byte", "compute us", "memory us", "bound by"}}};
+  DemoTable table{
+      "", {{"B", "GFLOP", "MB moved", "FLOPs a byte", "compute us", "memory us", "bound by"}}};
   for (const int batch : {1, 16, 64, 256, first_bound, 512, 1024}) {
     const Work work = product(batch);
     const bool compute = intensity(work) >= limit;

@@ -51,13 +51,13 @@ std::vector<Architecture> architectures(const ModelSpec& base) {
   list.push_back({"MHA", all([](MixerSpec& m) { m.kv_heads = m.heads; })});
   list.push_back({"GQA", base});
   list.push_back({"MQA", all([](MixerSpec& m) { m.kv_heads = 1; })});
-  list.push_back({"GQA, CLA of 2 layers", changed(base, [](std::size_t i, MixerSpec& m) {
-                    m.shares_kv = i % 2 == 1;
-                  })});
+  list.push_back({"GQA, CLA of 2 layers",
+                  changed(base, [](std::size_t i, MixerSpec& m) { m.shares_kv = i % 2 == 1; })});
   list.push_back({"MLA, 512 + 64", all([](MixerSpec& m) { make_latent(m); })});
-  list.push_back({"GQA, window 1024, 1 layer in 6 full", changed(base, [](std::size_t i, MixerSpec& m) {
-                    if (i % 6 != 5) m.window = 1024;
-                  })});
+  list.push_back(
+      {"GQA, window 1024, 1 layer in 6 full", changed(base, [](std::size_t i, MixerSpec& m) {
+         if (i % 6 != 5) m.window = 1024;
+       })});
   list.push_back({"GQA, window 1024 in all layers", all([](MixerSpec& m) { m.window = 1024; })});
   list.push_back({"MLA, 4 tokens an entry (CSA)", all([](MixerSpec& m) {
                     make_latent(m);
@@ -70,13 +70,14 @@ std::vector<Architecture> architectures(const ModelSpec& base) {
   list.push_back({"state, 1 layer in 4 GQA", changed(base, [&](std::size_t i, MixerSpec& m) {
                     if (i % 4 != 3) make_state(m, base.hidden_size);
                   })});
-  list.push_back({"state in all layers", all([&](MixerSpec& m) { make_state(m, base.hidden_size); })});
+  list.push_back(
+      {"state in all layers", all([&](MixerSpec& m) { make_state(m, base.hidden_size); })});
   return list;
 }
 
-constexpr const char* kPublished[] = {"llama-2-13b", "llama-3.1-8b", "gemma-3-27b", "gpt-oss-20b",
-                                      "deepseek-v2", "deepseek-v4-flash", "qwen3-next-80b-a3b",
-                                      "mamba2-2.7b"};
+constexpr const char* kPublished[] = {"llama-2-13b",        "llama-3.1-8b", "gemma-3-27b",
+                                      "gpt-oss-20b",        "deepseek-v2",  "deepseek-v4-flash",
+                                      "qwen3-next-80b-a3b", "mamba2-2.7b"};
 
 std::string length_text(double tokens) {
   return tokens >= 1048576 ? fixed(tokens / 1048576, 0) + "M" : fixed(tokens / 1024, 0) + "k";
@@ -95,7 +96,8 @@ DemoTable published(DType kv) {
   DemoTable table{"Published models, whatever length they were made for", {{"model"}}};
   for (const double context : kContexts) table.rows[0].push_back(length_text(context));
   table.rows[0].push_back("growth");
-  for (const char* name : kPublished) table.rows.push_back(cache_row(name, load_model(name, ""), kv));
+  for (const char* name : kPublished)
+    table.rows.push_back(cache_row(name, load_model(name, ""), kv));
   return table;
 }
 
@@ -106,8 +108,9 @@ DemoAnswer run_kv_cache_demo(const std::string& name) {
   const DType kv = s.precision.kv;
   const std::vector<Architecture> list = architectures(s.model);
   const double longest = kContexts.back();
-  DemoTable table{"What one sequence keeps, and how many sequences of the longest fit beside the weights",
-                  {{"layers"}}};
+  DemoTable table{
+      "What one sequence keeps, and how many sequences of the longest fit beside the weights",
+      {{"layers"}}};
   for (const double context : kContexts) table.rows[0].push_back(length_text(context));
   table.rows[0].insert(table.rows[0].end(), {"growth", "B at " + length_text(longest)});
   for (const Architecture& a : list) {

@@ -18,7 +18,8 @@ std::vector<Cut> cuts() {
           {"half the layers", {{"num_hidden_layers", "16"}}},
           {"MLP width 14336 -> 9216", {{"intermediate_size", "9216"}}},
           {"8 -> 4 key/value heads", {{"num_key_value_heads", "4"}}},
-          {"hidden 4096 -> 3072, MLP -> 9216", {{"hidden_size", "3072"}, {"intermediate_size", "9216"}}}};
+          {"hidden 4096 -> 3072, MLP -> 9216",
+           {{"hidden_size", "3072"}, {"intermediate_size", "9216"}}}};
 }
 
 }  // namespace
@@ -26,8 +27,9 @@ std::vector<Cut> cuts() {
 DemoAnswer run_pruning_demo(const std::string& name) {
   const Scenario s = lecture_scenario(name);
   const double S = s.workload.input_len.value;
-  DemoTable table{"", {{"taken out", "parameters", "share left", "KV a sequence", "ms a token, B = 1",
-                        "times faster", "largest B", "tokens/s there"}}};
+  DemoTable table{"",
+                  {{"taken out", "parameters", "share left", "KV a sequence", "ms a token, B = 1",
+                    "times faster", "largest B", "tokens/s there"}}};
   const BatchPoint base = textbook_batch(s.model, s.gpu, s.precision, 1, S);
   std::string answer;
   double best = 0;

@@ -28,8 +28,10 @@ constexpr Format kFormats[] = {
 DemoAnswer run_quantisation_demo(const std::string& name) {
   const Scenario s = lecture_scenario(name);
   const double S = s.workload.input_len.value;
-  DemoTable table{"", {{"weights", "kept at 16 bits", "KV", "weights, GB", "times smaller", "ms a token, B = 1", "times faster",
-                        "largest B", "tokens/s there", "times as many"}}};
+  DemoTable table{
+      "",
+      {{"weights", "kept at 16 bits", "KV", "weights, GB", "times smaller", "ms a token, B = 1",
+        "times faster", "largest B", "tokens/s there", "times as many"}}};
   double first_bytes = 0, first_ms = 0, first_rate = 0;
   std::string answer;
   for (const Format& format : kFormats) {
@@ -49,12 +51,14 @@ DemoAnswer run_quantisation_demo(const std::string& name) {
     const std::string faster = fixed(first_ms / one.latency_s, 2);
     const std::string more = fixed(full.tokens_per_s / first_rate, 2);
     table.rows.push_back({format.name, format.kept > 0 ? fixed(100 * format.kept, 1) + " %" : "-",
-                          dtype_name(format.kv),
-                          fixed(one.weight_bytes / 1e9, 2), smaller, fixed(one.latency_s * 1e3, 3),
-                          faster, grouped(most), fixed(full.tokens_per_s, 0), more});
+                          dtype_name(format.kv), fixed(one.weight_bytes / 1e9, 2), smaller,
+                          fixed(one.latency_s * 1e3, 3), faster, grouped(most),
+                          fixed(full.tokens_per_s, 0), more});
     if (format.weights == DType::kInt4 && format.kept == 0 && format.kv == DType::kBf16) {
-      answer = "Weights in int4 take " + smaller + " times less memory, as embedding and LM head stay wide, and make one sequence " + faster +
-               " times as fast, as its KV is read as before; the room they leave makes " + more + " times as many tokens a second";
+      answer = "Weights in int4 take " + smaller +
+               " times less memory, as embedding and LM head stay wide, and make one sequence " +
+               faster + " times as fast, as its KV is read as before; the room they leave makes " +
+               more + " times as many tokens a second";
     }
     if (format.weights == DType::kInt4 && format.kv == DType::kFp8) {
       answer += ", with the KV in fp8 " + more + " times.";

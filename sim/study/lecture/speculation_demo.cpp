@@ -72,11 +72,14 @@ DemoTable exactness() {
     drawn_a += verify_token(draw(p, random), p, q, random).token == 0;
   }
   const double share_a = static_cast<double>(drawn_a) / kDrawnOfTwo;
-  DemoTable table{"Two tokens, of which the draft likes A more than the target does (" +
-                      grouped(kDrawnOfTwo) + " drawn)",
-                  {{"token", "draft p", "target q", "accepted min(1, q/p)", "comes out with", "drawn"}}};
-  table.rows.push_back({"A", fixed(p[0], 2), fixed(q[0], 2), fixed(accept_a, 3), fixed(out_a, 2), fixed(share_a, 3)});
-  table.rows.push_back({"B", fixed(p[1], 2), fixed(q[1], 2), fixed(accept_b, 3), fixed(out_b, 2), fixed(1 - share_a, 3)});
+  DemoTable table{
+      "Two tokens, of which the draft likes A more than the target does (" + grouped(kDrawnOfTwo) +
+          " drawn)",
+      {{"token", "draft p", "target q", "accepted min(1, q/p)", "comes out with", "drawn"}}};
+  table.rows.push_back({"A", fixed(p[0], 2), fixed(q[0], 2), fixed(accept_a, 3), fixed(out_a, 2),
+                        fixed(share_a, 3)});
+  table.rows.push_back({"B", fixed(p[1], 2), fixed(q[1], 2), fixed(accept_b, 3), fixed(out_b, 2),
+                        fixed(1 - share_a, 3)});
   return table;
 }
 
@@ -84,7 +87,8 @@ DemoTable exactness() {
 
 DemoAnswer run_speculation_demo(const std::string& name) {
   const Scenario base = lecture_scenario(name);
-  DemoTable table{"Speed-up of TPOT at B users", {{"noise", "overlap", "accepted", "tokens a pass"}}};
+  DemoTable table{"Speed-up of TPOT at B users",
+                  {{"noise", "overlap", "accepted", "tokens a pass"}}};
   std::vector<Point> plain;
   for (const int batch : kBatches) {
     table.rows[0].push_back("B = " + std::to_string(batch));
@@ -109,21 +113,25 @@ DemoAnswer run_speculation_demo(const std::string& name) {
   }
   DemoAnswer demo;
   demo.setup = base.model.name + " with llama-3.2-1b as its draft on " + base.gpu_name + " (" +
-               base.profile + "), " + std::to_string(kDrafts) + " drafts a pass, closed loop; "
-               "a target over " + grouped(static_cast<std::int64_t>(kVocabulary)) +
+               base.profile + "), " + std::to_string(kDrafts) +
+               " drafts a pass, closed loop; "
+               "a target over " +
+               grouped(static_cast<std::int64_t>(kVocabulary)) +
                " tokens, and three drafts that see its logits through more and more noise. Of " +
-               grouped(kDrawn) + " tokens drawn, "
+               grouped(kDrawn) +
+               " tokens drawn, "
                "\"accepted\" passed; the overlap of the two "
                "distributions says how many that must be.";
   demo.tables = {table, exactness()};
   const TextTable& two = demo.tables[1].rows;
-  demo.answer = "Speculation trades spare compute for bandwidth: it makes a token up to " + fixed(best, 2) +
-                " times as fast, and with the draft of noise " + fixed(kMiddle, 1) +
-                (first_loss > 0 ? " it wins up to B = " + std::to_string(last_gain) +
-                                      " and loses from B = " + std::to_string(first_loss)
-                                : " it wins up to B = " + std::to_string(last_gain) + ", the largest tried") +
-                "; what comes out is the target's own distribution, P[A] = " + two[1][4] +
-                (two[1][4] == two[1][2] ? " = q(A)." : ", not q(A).");
+  demo.answer =
+      "Speculation trades spare compute for bandwidth: it makes a token up to " + fixed(best, 2) +
+      " times as fast, and with the draft of noise " + fixed(kMiddle, 1) +
+      (first_loss > 0 ? " it wins up to B = " + std::to_string(last_gain) +
+                            " and loses from B = " + std::to_string(first_loss)
+                      : " it wins up to B = " + std::to_string(last_gain) + ", the largest tried") +
+      "; what comes out is the target's own distribution, P[A] = " + two[1][4] +
+      (two[1][4] == two[1][2] ? " = q(A)." : ", not q(A).");
   return demo;
 }
 

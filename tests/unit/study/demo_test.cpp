@@ -23,7 +23,8 @@ std::set<std::string> numbers(const std::string& text) {
   std::set<std::string> found;
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (!digit(text, i)) continue;
-    const bool in_a_name = i > 0 && (std::isalpha(static_cast<unsigned char>(text[i - 1])) != 0 || text[i - 1] == '-');
+    const bool in_a_name =
+        i > 0 && (std::isalpha(static_cast<unsigned char>(text[i - 1])) != 0 || text[i - 1] == '-');
     std::string number;
     while (i < text.size()) {
       const bool group = text[i] == ' ' && digit(text, i + 1) && digit(text, i + 2) &&
@@ -67,7 +68,8 @@ TEST_CASE("numbers are told from names", "[unit][study]") {
 }
 
 // No demo says a number that its run did not compute.
-TEST_CASE("every demo states a question and answers it with numbers of its own tables", "[unit][study]") {
+TEST_CASE("every demo states a question and answers it with numbers of its own tables",
+          "[unit][study]") {
   REQUIRE(demo_table().size() >= 12);
   for (const DemoEntry& demo : demo_table()) {
     INFO(std::string(demo.name));
@@ -109,10 +111,12 @@ TEST_CASE("a demo's answer is written from its run", "[unit][study]") {
   const std::string larger = folder.write("larger.json", R"({
     "model": "llama-2-13b", "gpu": {"base": "h100-sxm", "memory_bytes": 241000000000},
     "workload": {"num_prompts": 8, "request_rate": "inf", "input_len": 1024, "output_len": 50}})");
-  CHECK_THAT(run_batch_table_demo(larger).answer, ContainsSubstring("the largest batch that fits, 256,"));
+  CHECK_THAT(run_batch_table_demo(larger).answer,
+             ContainsSubstring("the largest batch that fits, 256,"));
 }
 
-TEST_CASE("the speculation demo's acceptance is the overlap, and a large batch gains less", "[unit][study]") {
+TEST_CASE("the speculation demo's acceptance is the overlap, and a large batch gains less",
+          "[unit][study]") {
   const DemoAnswer answer = run_speculation_demo("lecture/08-speculation");
   const TextTable& table = rows(answer);  // noise, overlap, accepted, tokens a pass, speed-ups
   for (std::size_t row = 1; row < table.size(); ++row) {

@@ -20,7 +20,8 @@ RooflineQuestion question(const std::string& model) {
 }  // namespace
 
 TEST_CASE("the largest batch fits, and one more does not", "[unit][study]") {
-  for (const char* name : {"llama-2-13b", "llama-3.1-8b", "deepseek-v2-lite", "gemma-2-9b", "mamba2-2.7b"}) {
+  for (const char* name :
+       {"llama-2-13b", "llama-3.1-8b", "deepseek-v2-lite", "gemma-2-9b", "mamba2-2.7b"}) {
     INFO(name);
     RooflineQuestion q = question(name);
     const std::int64_t most = study_roofline(q).largest_batch;
@@ -33,9 +34,11 @@ TEST_CASE("the largest batch fits, and one more does not", "[unit][study]") {
   CHECK(study_roofline(question("llama-3.1-405b")).largest_batch == 0);
 }
 
-TEST_CASE("operators at their rooflines take longer than reading alone, and shares of layers add up", "[unit][study]") {
-  for (const char* name : {"llama-2-13b", "qwen3-30b-a3b", "deepseek-v2-lite", "gemma-3-27b", "mamba2-2.7b",
-                           "qwen3-next-80b-a3b"}) {
+TEST_CASE(
+    "operators at their rooflines take longer than reading alone, and shares of layers add up",
+    "[unit][study]") {
+  for (const char* name : {"llama-2-13b", "qwen3-30b-a3b", "deepseek-v2-lite", "gemma-3-27b",
+                           "mamba2-2.7b", "qwen3-next-80b-a3b"}) {
     INFO(name);
     const RooflineQuestion q = question(name);
     const RooflineReport report = study_roofline(q);
