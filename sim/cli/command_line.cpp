@@ -142,6 +142,14 @@ std::vector<std::string> flag_names(const CLI::App& app) {
   return names;
 }
 
+// "sweep PLAN" beside "sweep merge DIR".
+bool takes_words(const CLI::App& app) {
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->get_lnames().empty() && option->get_snames().empty()) return true;
+  }
+  return false;
+}
+
 // Says better than the library what is unknown: the first word that is no command, or the first
 // flag that the command does not have.
 void explain_unknown(CLI::App& root, int argc, char** argv) {
@@ -163,6 +171,7 @@ void explain_unknown(CLI::App& root, int argc, char** argv) {
     }
     const std::vector<std::string> names = subcommand_names(*at);
     if (names.empty()) continue;
+    if (takes_words(*at) && std::find(names.begin(), names.end(), word) == names.end()) continue;
     const auto known = std::find(names.begin(), names.end(), word);
     if (known == names.end()) {
       throw InputError({"command line", path, "the unknown command " + word, one_of(word, names)});
@@ -190,7 +199,8 @@ std::unique_ptr<Command> parse_command_line(int argc, char** argv) {
     throw InputError({"command line", "", error.what(), "headway help explains each command"});
   }
   for (auto& [leaf, command] : program.commands) {
-    if (leaf->parsed()) return std::move(command);
+    const bool went_on = !leaf->get_subcommands().empty();  // to "sweep merge" from "sweep"
+    if (leaf->parsed() && !went_on) return std::move(command);
   }
   throw InternalError("a command line without a command was accepted");
 }

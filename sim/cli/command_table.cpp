@@ -5,7 +5,7 @@
 namespace headway {
 
 std::span<const CommandRow> command_table() {
-  static constexpr std::array<CommandRow, 14> kRows{{
+  static constexpr std::array<CommandRow, 16> kRows{{
       {"run", "Simulate one scenario and report its latencies, throughput and goodput",
        make_run_command},
       {"compare", "Vary keys of a scenario on the same requests and print one table",
@@ -14,6 +14,8 @@ std::span<const CommandRow> command_table() {
        make_roofline_command},
       {"capacity", "Find the highest load, or the fewest replicas, with which an SLO is met",
        make_capacity_command},
+      {"sweep", "Run every point of a plan, on threads or on many machines", make_sweep_command},
+      {"sweep merge", "Put a sweep's results into one table", make_sweep_merge_command},
       {"demo", "Answer one question with a computation of seconds", make_demo_command},
       {"profile", "Time the kernels on this machine's GPU or CPU and write a profile",
        make_profile_command},

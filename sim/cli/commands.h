@@ -10,6 +10,8 @@ namespace headway {
 std::unique_ptr<Command> make_run_command();
 std::unique_ptr<Command> make_compare_command();
 std::unique_ptr<Command> make_capacity_command();
+std::unique_ptr<Command> make_sweep_command();
+std::unique_ptr<Command> make_sweep_merge_command();
 std::unique_ptr<Command> make_demo_command();
 std::unique_ptr<Command> make_roofline_command();
 std::unique_ptr<Command> make_import_command();

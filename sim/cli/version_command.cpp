@@ -5,6 +5,7 @@
 #include "sim/cli/commands.h"
 #include "sim/cli/console.h"
 #include "sim/core/build_info.h"
+#include "sim/study/sweep_mpi.h"
 
 namespace headway {
 namespace {
@@ -27,7 +28,8 @@ class VersionCommand final : public Command {
                               std::to_string(BOOST_VERSION / 100 % 1000) + "." +
                               std::to_string(BOOST_VERSION % 100);
     print_out("headway " + program_version() + "\ncompiler " + compiler() + "\nBoost " + boost +
-              "\nzlib " ZLIB_VERSION "\nCUDA " + (built_with_cuda() ? "yes" : "no") + "\n");
+              "\nzlib " ZLIB_VERSION "\nCUDA " + (built_with_cuda() ? "yes" : "no") +
+              "\nMPI " + (built_with_mpi() ? "yes" : "no") + "\n");
     return 0;
   }
 };

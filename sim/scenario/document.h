@@ -1,6 +1,7 @@
 #pragma once
 
-// Internal to scenario/: JSON with the place of every key. Not for public headers (heavy include).
+// Internal to scenario/ and the reader of plans: JSON with the place of every key. Not for public
+// headers (heavy include).
 
 #include <map>
 #include <nlohmann/json.hpp>
