@@ -30,7 +30,11 @@ Profile sample() {
   p.name = "h100-sxm/test-1";
   p.gpu = "h100-sxm";
   p.provenance_json = R"({"source":"a test","commit":"none"})";
-  p.host = {12.5, 20000, 0.25, 750, "run 7"};
+  p.host.per_step_us = 12.5;
+  p.host.per_request_us = 20000;
+  p.host.per_sequence_us = 0.25;
+  p.host.per_admission_us = 750;
+  p.host.source = "run 7";
   ProfileTable gemm;
   gemm.op = "gemm";
   gemm.variant = {{"weights", "bf16"}, {"activations", "bf16"}};
