@@ -25,7 +25,9 @@ class Earliest {
     times_[holder] = time;
     for (std::size_t i = (leaves_ + holder) / 2; i >= 1; i /= 2) {
       const std::uint32_t left = winners_[2 * i], right = winners_[2 * i + 1];
-      winners_[i] = times_[right] < times_[left] ? right : left;
+      const std::uint32_t before = winners_[i], now = times_[right] < times_[left] ? right : left;
+      winners_[i] = now;
+      if (before != holder && now != holder) return;  // further up nothing looks at its time
     }
   }
   std::uint32_t first() const { return leaves_ == 1 ? 0 : winners_[1]; }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cmath>
 
 #include "sim/core/errors.h"
@@ -80,10 +81,23 @@ void add_launches(const CudaGraphs& graphs, std::int32_t rows, double kernels, S
   if (us > 0) add_cost(cost, OpClass::kOther, us, Coverage::kRoofline);
 }
 
+// The last of the ascending sums that is not above `sum`. REQUIRES: there is one. Without a branch
+// that depends on where it lies.
+std::size_t last_up_to(const std::vector<std::int64_t>& sums, std::int64_t sum) {
+  const std::int64_t* first = sums.data();
+  for (std::size_t left = sums.size(); left > 1;) {
+    const std::size_t half = left / 2;
+    first = first[half] <= sum ? first + half : first;
+    left -= half;
+  }
+  return static_cast<std::size_t>(first - sums.data());
+}
+
 }  // namespace
 
 struct LoweredCost::Row {
   std::once_flag once;
+  std::atomic<bool> ready = false;
   std::vector<std::int64_t> sums;  // ascending; apart from the rest for the search
   struct Piece {
     double us, slope;
@@ -108,12 +122,19 @@ LoweredCost::LoweredCost(std::unique_ptr<const StepPricer> pricer, LoweringLimit
     decode_fixed_.push_back(pricer_->decode_fixed(s));
   }
   rows_ = std::make_unique<Row[]>(static_cast<std::size_t>(limits.sequences) + 1);
+  for (std::int32_t n = 0; n <= limits.sequences; ++n) {
+    skew_.push_back(n == 0 ? 0.0 : pricer_->decode_skew(n));
+    StepShape decodes;
+    decodes.tokens = decodes.sampled_sequences = decodes.decode_sequences = n;
+    decodes_.push_back(make_fixed_part(decodes));
+  }
 }
 
 LoweredCost::~LoweredCost() = default;
 
 const LoweredCost::Row& LoweredCost::row(std::int32_t batch) const {
   Row& row = rows_[static_cast<std::size_t>(batch)];
+  if (row.ready.load(std::memory_order_acquire)) return row;
   std::call_once(row.once, [&] {
     const auto knots = KnotBuilder(*pricer_, batch).build(limits_.kv_length);
     for (std::size_t i = 0; i < knots.size(); ++i) {
@@ -126,6 +147,7 @@ const LoweredCost::Row& LoweredCost::row(std::int32_t batch) const {
       row.sums.push_back(knot.kv_tokens);
       row.pieces.push_back({knot.value.us, slope, knot.value.from, knot.after});
     }
+    row.ready.store(true, std::memory_order_release);
   });
   return row;
 }
@@ -140,15 +162,17 @@ DecodeSegment LoweredCost::decode_attention_segment(std::int32_t batch,
     return {here.us, next.us - here.us, kv_tokens + 1, here.from};
   }
   const Row& row = this->row(batch);
-  const auto after = std::upper_bound(row.sums.begin(), row.sums.end(), kv_tokens);
-  const std::size_t i = static_cast<std::size_t>(after - row.sums.begin()) - 1;
+  const std::size_t i = last_up_to(row.sums, kv_tokens);
   const Row::Piece& piece = row.pieces[i];
   const std::int64_t into = kv_tokens - row.sums[i];
   return {piece.us + piece.slope * static_cast<double>(into), piece.slope, row.sums[i + 1],
           into == 0 ? piece.at : piece.after};
 }
 
-double LoweredCost::decode_skew(std::int32_t batch) const { return pricer_->decode_skew(batch); }
+double LoweredCost::decode_skew(std::int32_t batch) const {
+  return batch <= limits_.sequences ? skew_[static_cast<std::size_t>(batch)]
+                                    : pricer_->decode_skew(batch);
+}
 
 Priced LoweredCost::decode_at(std::int32_t batch, std::int64_t kv_tokens) const {
   const DecodeSegment segment = decode_attention_segment(batch, kv_tokens);
@@ -159,7 +183,7 @@ Priced LoweredCost::decode(const StepShape& shape) const {
   const std::int32_t batch = shape.decode_sequences;
   if (batch == 0) return {0, Coverage::kMeasured};
   const Priced mean = decode_at(batch, shape.decode_kv_tokens);
-  const double skew = pricer_->decode_skew(batch);
+  const double skew = decode_skew(batch);
   const std::int64_t longest = std::int64_t{shape.decode_kv_max} * batch;
   if (skew == 0 || longest <= shape.decode_kv_tokens) return mean;
   const Priced all = decode_at(batch, longest);
@@ -167,6 +191,14 @@ Priced LoweredCost::decode(const StepShape& shape) const {
 }
 
 StepCost LoweredCost::fixed_part(const StepShape& shape) const {
+  const std::int32_t n = shape.tokens;
+  const bool only_decodes = n == shape.decode_sequences && n == shape.sampled_sequences &&
+                            shape.padded_tokens == 0 && shape.group_tokens == 0;
+  if (only_decodes && n <= limits_.sequences) return decodes_[static_cast<std::size_t>(n)];
+  return make_fixed_part(shape);
+}
+
+StepCost LoweredCost::make_fixed_part(const StepShape& shape) const {
   const std::int32_t rows =
       shape.padded_tokens > 0 ? shape.padded_tokens : graphs_.padded(shape.tokens);
   StepCost cost = rows <= limits_.tokens ? linear_[static_cast<std::size_t>(rows)]
@@ -214,8 +246,7 @@ void LoweredCost::decode_run(std::int32_t batch, std::int64_t kv_tokens, std::si
       from[i++] = static_cast<std::uint8_t>(one.from);
       continue;
     }
-    const auto after = std::upper_bound(row->sums.begin(), row->sums.end(), sum);
-    const auto index = static_cast<std::size_t>(after - row->sums.begin()) - 1;
+    const std::size_t index = last_up_to(row->sums, sum);
     const Row::Piece& piece = row->pieces[index];
     const std::int64_t into = sum - row->sums[index];
     const std::int64_t left = (row->sums[index + 1] - sum + batch - 1) / batch;
@@ -239,7 +270,7 @@ void LoweredCost::price_run(const StepShape& first, std::int64_t steps, DecodeRu
   out.gpu_us.resize(n);
   out.from.resize(n);
   const std::int32_t batch = first.decode_sequences;
-  const double skew = pricer_->decode_skew(batch);
+  const double skew = decode_skew(batch);
   const std::int64_t longest = std::int64_t{first.decode_kv_max} * batch;
   const bool skewed = skew != 0 && longest > first.decode_kv_tokens;  // stays so: both grow alike
   const double fixed_us = skewed ? 0.0 : out.fixed.gpu_us;

@@ -53,6 +53,7 @@ class LoweredCost final : public CostModel {
  private:
   struct Row;  // decode pieces of one batch size
   StepCost fixed_part(const StepShape& shape) const;  // all but attention
+  StepCost make_fixed_part(const StepShape& shape) const;
   StepCost experts(std::int32_t rows, std::int32_t group_rows) const;
   const Row& row(std::int32_t batch) const;
   Priced decode(const StepShape& shape) const;
@@ -68,6 +69,8 @@ class LoweredCost final : public CostModel {
   std::vector<StepCost> lm_head_;  // by sequences
   std::vector<StepCost> experts_;  // by rows of all ranks; empty unless the pricer has them apart
   std::vector<StepCost> decode_fixed_;  // by decode sequences
+  std::vector<StepCost> decodes_;  // the fixed part of so many decodes and nothing else
+  std::vector<double> skew_;       // by sequences
   std::unique_ptr<Row[]> rows_;    // by batch
 };
 

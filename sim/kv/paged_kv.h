@@ -86,13 +86,10 @@ class PagedKv {
   void gather(std::uint32_t slot);
   void scatter(std::uint32_t slot);
   bool gathered(std::uint32_t slot) const { return tables_[slot].gathered_at != kAlone; }
-  std::int64_t blocks_next_tick() const { return blocks_at_tick(ticks_ + 1); }
-  std::int64_t blocks_at_tick(std::int64_t tick) const {
-    return std::ssize(rows_[row_of(tick)]);
-  }
+  std::int64_t blocks_next_tick() const { return std::ssize(rows_[next_row_]); }
   // That each of the next out.size() ticks takes. REQUIRES: no more than the block size.
   void blocks_ahead(std::span<std::int32_t> out) const {
-    std::size_t row = row_of(ticks_ + 1);
+    std::size_t row = next_row_;
     for (std::int32_t& blocks : out) {
       blocks = static_cast<std::int32_t>(rows_[row].size());
       if (++row == rows_.size()) row = 0;
@@ -165,6 +162,11 @@ class PagedKv {
   std::size_t row_of(std::int64_t tick) const {
     return static_cast<std::size_t>(tick % options_.block_size);
   }
+  // The row so many ticks after the next. REQUIRES: less than the block size.
+  std::size_t row_ahead(std::int64_t ticks) const {
+    const std::size_t row = next_row_ + static_cast<std::size_t>(ticks);
+    return row < rows_.size() ? row : row - rows_.size();
+  }
 
   PagedKvOptions options_;
   BlockPool pool_;
@@ -175,6 +177,7 @@ class PagedKv {
   // before it, the one that they have becomes full.
   std::vector<std::vector<std::uint32_t>> rows_;
   std::int64_t ticks_ = 0;
+  std::size_t next_row_ = 1;       // row_of(ticks_ + 1)
   std::int64_t gathered_ = 0;      // tables in rows_
   std::int64_t holders_ = 0;       // tables that hold blocks
   std::int64_t table_blocks_ = 0;  // entries of all tables

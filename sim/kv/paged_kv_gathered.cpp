@@ -12,7 +12,7 @@ void PagedKv::gather(std::uint32_t slot) {
   SIM_CHECK(table.gathered_at == kAlone && !table.forked_tail);
   SIM_CHECK(table.num_blocks > 0 && room >= 0 && room < options_.block_size);
   table.gathered_at = ticks_;
-  table.row = static_cast<std::uint32_t>(row_of(ticks_ + room + 1));
+  table.row = static_cast<std::uint32_t>(row_ahead(room));
   rows_[table.row].push_back(slot);
   ++gathered_;
 }
@@ -38,10 +38,9 @@ void PagedKv::tick(std::int64_t ticks) {
       left %= options_.block_size;
     }
     if (left > 0) {
-      std::size_t row = row_of(ticks_ + 1);
       for (; left > 0; --left) {
-        taken += std::ssize(rows_[row]);
-        if (++row == rows_.size()) row = 0;
+        taken += std::ssize(rows_[next_row_]);
+        if (++next_row_ == rows_.size()) next_row_ = 0;
       }
     }
     SIM_CHECK(taken <= pool_.free_blocks());
@@ -51,7 +50,10 @@ void PagedKv::tick(std::int64_t ticks) {
     return;
   }
   for (; ticks > 0; --ticks) {
-    for (const std::uint32_t slot : rows_[row_of(++ticks_)]) {
+    const std::vector<std::uint32_t>& row = rows_[next_row_];
+    if (++next_row_ == rows_.size()) next_row_ = 0;
+    ++ticks_;
+    for (const std::uint32_t slot : row) {
       tables_[slot].blocks.push_back(pool_.take());
       ++tables_[slot].num_blocks;
       ++table_blocks_;

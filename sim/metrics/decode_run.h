@@ -11,6 +11,24 @@
 
 namespace headway {
 
+// What the ends of consecutive steps come to, in nanoseconds, all in one pass over them.
+struct StepEndSums {
+  __extension__ typedef unsigned __int128 Squares;
+  std::int64_t ends = 0;               // the sum
+  std::uint64_t squares_of_ends = 0;   // modulo 2^64
+  std::int64_t least = 0, most = 0;    // of the gaps, each from one end to the next; none: 0
+  Squares squares_of_gaps = 0;
+};
+// REQUIRES: ends do not decrease.
+StepEndSums sum_step_ends(std::span<const SimTime> ends);
+
+// What sequences that ended with the step before a run no longer take: the run's first step was planned
+// before that, the others after.
+struct GivenBack {
+  std::int64_t running = 0, blocks = 0, tokens = 0;
+  bool operator==(const GivenBack&) const = default;
+};
+
 // Consecutive decode steps of one replica that were simulated in one go: the same sequences in each,
 // one token for every one of them, each step beginning where the one before ended. Announced when
 // the last of them has ended. The views are valid during the call only.
@@ -18,6 +36,7 @@ struct DecodeRunRecord {
   // The first step, complete. The others differ in number, times, GPU time and KV.
   StepRecord first;
   std::span<const SimTime> ends;             // of every step; not empty
+  StepEndSums sums;                          // over them
   std::span<const double> gpu_us;            // of every step
   std::span<const std::uint8_t> from;        // Coverage of the part of it that changes
   std::size_t changing_class = 0;            // OpClass of that part
@@ -29,6 +48,7 @@ struct DecodeRunRecord {
   // taken.
   std::span<const std::int64_t> blocks_taken;
   std::int64_t block_size = 0;
+  GivenBack given_back;
 
   std::int64_t steps() const { return static_cast<std::int64_t>(ends.size()); }
   std::int64_t blocks_taken_by(std::int64_t step) const { return taken_by(blocks_taken, step); }
@@ -41,6 +61,7 @@ struct DecodeRunRecord {
   // The most that any of the steps up to it has: blocks may go back where windows slide.
   std::int64_t most_blocks_taken_by(std::int64_t step) const {
     std::int64_t most = blocks_taken_by(step);
+    if (std::is_sorted(blocks_taken.begin(), blocks_taken.end())) return most;
     const std::int64_t period = std::ssize(blocks_taken) - 1;
     for (std::int64_t i = 0; i < std::min(period, step); ++i) {
       const std::int64_t rounds = blocks_taken.back() > 0 ? (step - i) / period : 0;

@@ -44,8 +44,11 @@ void LatencyMetrics::on_token_gaps(SimTime gap, std::int64_t count, SimTime /*no
 }
 
 void LatencyMetrics::on_decode_run(const DecodeRunRecord& run) {
+  const SimTime all = run.ends.back() - run.ends.front();
+  const SimTime* ends = run.ends.data();
   gap_ns_.add_all(run.ends.size() - 1, run.first.batch,
-                  [&](std::size_t i) { return (run.ends[i + 1] - run.ends[i]).ns(); });
+                  {all.ns(), run.sums.squares_of_gaps, run.sums.least, run.sums.most},
+                  [ends](std::size_t i) { return (ends[i + 1] - ends[i]).ns(); });
 }
 
 void LatencyMetrics::on_finish(const RequestRecord& r) {

@@ -10,6 +10,17 @@ namespace {
 
 constexpr std::int64_t kNsPerSecond = 1'000'000'000;
 
+// In four sums, so that no addition waits for the one before it.
+double sum_of(const double* values, std::size_t n) {
+  std::array<double, 4> sums{};
+  std::size_t i = 0;
+  for (; i + sums.size() <= n; i += sums.size()) {
+    for (std::size_t k = 0; k < sums.size(); ++k) sums[k] += values[i + k];
+  }
+  for (; i < n; ++i) sums[0] += values[i];
+  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+}
+
 double ratio(double part, double whole) { return whole > 0 ? part / whole : 0.0; }
 
 }  // namespace
@@ -74,10 +85,10 @@ void Utilisation::on_decode_run(const DecodeRunRecord& run) {
   const SimTime start = s.start + s.duration;
   const auto weight = static_cast<double>(cover(s, start, run.ends.back()));
   const std::int64_t duration = (run.ends.back() - start).ns();
-  const std::int64_t most_kv = s.kv_blocks + run.most_blocks_taken_by(later);
+  const std::int64_t kv_blocks = s.kv_blocks - run.given_back.blocks;
+  const std::int64_t most_kv = kv_blocks + run.most_blocks_taken_by(later);
   // Above the first step's, x ns: what is added with a step counts from its start to the end.
-  std::int64_t starts_ns = 0;
-  for (std::int64_t i = 0; i < later; ++i) starts_ns += run.ends[static_cast<std::size_t>(i)].ns();
+  const std::int64_t starts_ns = run.sums.ends - run.ends.back().ns();
   const auto stored = static_cast<double>(later * run.ends.back().ns() - starts_ns);
   double taken = 0;
   const auto period = std::ssize(run.blocks_taken) - 1;
@@ -93,21 +104,23 @@ void Utilisation::on_decode_run(const DecodeRunRecord& run) {
   std::array<double, 4> changing_us{};
   for (std::size_t i = 1; i < run.ends.size();) {
     const std::uint8_t from = run.from[i];
-    double us = 0;
     const std::size_t first = i;
-    for (; i < run.ends.size() && run.from[i] == from; ++i) us += run.gpu_us[i];
-    changing_us[from] += us - static_cast<double>(i - first) * run.fixed_us;
+    while (i < run.ends.size() && run.from[i] == from) ++i;
+    changing_us[from] += sum_of(run.gpu_us.data() + first, i - first) -
+                         static_cast<double>(i - first) * run.fixed_us;
   }
   batch_ += weight * s.batch;
-  running_ += weight * static_cast<double>(s.running);
+  running_ += weight * static_cast<double>(s.running - run.given_back.running);
   waiting_ += weight * static_cast<double>(s.waiting);
-  kv_held_ += weight * static_cast<double>(s.kv_blocks) + taken;
+  kv_held_ += weight * static_cast<double>(kv_blocks) + taken;
   kv_total_ += weight * static_cast<double>(s.kv_blocks_total);
-  slots_reserved_ += weight * static_cast<double>(s.kv_tokens_reserved) +
+  const std::int64_t reserved = s.kv_tokens_reserved - run.given_back.blocks * run.block_size;
+  slots_reserved_ += weight * static_cast<double>(reserved) +
                      taken * static_cast<double>(run.block_size);
-  slots_stored_ += weight * static_cast<double>(s.kv_tokens_stored) + stored * s.batch;
+  slots_stored_ += weight * static_cast<double>(s.kv_tokens_stored - run.given_back.tokens) +
+                   stored * s.batch;
   if (s.kv_largest_free_run > 0) {  // contiguous: nothing is taken meanwhile
-    const std::int64_t free = s.kv_blocks_total - s.kv_blocks;
+    const std::int64_t free = s.kv_blocks_total - kv_blocks;
     free_blocks_ += weight * static_cast<double>(free);
     scattered_blocks_ += weight * static_cast<double>(free - s.kv_largest_free_run);
   }
@@ -172,6 +185,10 @@ void SecondPeaks::on_decode_run(const DecodeRunRecord& run) {
     const std::int64_t second = second_of(run.ends[i]);
     const SimTime next = origin_ + SimTime::from_ns((second + 1) * kNsPerSecond);
     const std::size_t first = i;
+    if (run.ends.back() < next) {
+      add_tokens(run.first.batch * static_cast<std::int64_t>(run.ends.size() - first), second);
+      return;
+    }
     const auto later = std::lower_bound(run.ends.begin() + static_cast<std::ptrdiff_t>(i), run.ends.end(), next);
     i = static_cast<std::size_t>(later - run.ends.begin());
     add_tokens(run.first.batch * static_cast<std::int64_t>(i - first), second);

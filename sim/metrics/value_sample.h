@@ -35,20 +35,14 @@ class ValueSample {
   // add(value_of(i), count) for every i < n.
   template <typename ValueOf>
   void add_all(std::size_t n, std::int64_t count, ValueOf value_of) {
-    if (n == 0) return;
     sketch_.add_all(n, count, value_of);
-    if (!exact_) return;
-    stretch(n, count);
-    for (std::size_t i = 0; i < n;) {
-      if (room_ == 0) add_chunk();
-      const std::size_t here = std::min(n - i, room_);
-      for (std::size_t k = 0; k < here; ++k) next_[k] = value_of(i + k);
-      next_ += here;
-      room_ -= here;
-      i += here;
-    }
-    kept_ += n;
-    if (kept_ > most_kept_) forget();
+    keep_all(n, count, value_of);
+  }
+  // The same of values whose sums are known.
+  template <typename ValueOf>
+  void add_all(std::size_t n, std::int64_t count, const ValueSums& sums, ValueOf value_of) {
+    sketch_.add_all(n, count, sums, value_of);
+    keep_all(n, count, value_of);
   }
   // From now on the sketch answers.
   void forget();
@@ -66,6 +60,21 @@ class ValueSample {
     std::size_t values;
     std::int64_t count;
   };
+  template <typename ValueOf>
+  void keep_all(std::size_t n, std::int64_t count, ValueOf value_of) {
+    if (!exact_ || n == 0) return;
+    stretch(n, count);
+    for (std::size_t i = 0; i < n;) {
+      if (room_ == 0) add_chunk();
+      const std::size_t here = std::min(n - i, room_);
+      for (std::size_t k = 0; k < here; ++k) next_[k] = value_of(i + k);
+      next_ += here;
+      room_ -= here;
+      i += here;
+    }
+    kept_ += n;
+    if (kept_ > most_kept_) forget();
+  }
   void add_chunk();
   void stretch(std::size_t values, std::int64_t count) {
     if (stretches_.empty() || stretches_.back().count != count) stretches_.push_back({0, count});

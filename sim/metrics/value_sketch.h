@@ -11,6 +11,15 @@
 
 namespace headway {
 
+// Of several whole numbers >= 0.
+struct ValueSums {
+  __extension__ typedef __int128 Sum;
+  __extension__ typedef unsigned __int128 Squares;
+  Sum sum = 0;
+  Squares squares = 0;
+  std::int64_t least = 0, most = 0;
+};
+
 // A sample of whole numbers >= 0 in bounded memory: how many fell into each of a fixed set of buckets
 // whose width grows with their value (Tene's HdrHistogram; DDSketch's bound with a cheaper mapping).
 // Values below 2048 have a bucket each; above, every octave is cut into 1024 equal buckets, and a
@@ -32,14 +41,16 @@ class ValueSketch {
   // add(value_of(i), count) for every i < n.
   template <typename ValueOf>
   void add_all(std::size_t n, std::int64_t count, ValueOf value_of);
+  // The same of values whose sums are known.
+  template <typename ValueOf>
+  void add_all(std::size_t n, std::int64_t count, const ValueSums& sums, ValueOf value_of);
   void merge(const ValueSketch& other);
 
   std::int64_t count() const { return count_; }
   // Which bucket holds a value; the number of buckets used.
   static std::size_t bucket_of(std::int64_t value) {
-    const auto bits = static_cast<std::uint64_t>(value);
-    const int shift = std::max(0, static_cast<int>(std::bit_width(bits)) - 1 - kDigits);
-    return static_cast<std::size_t>(shift * kPerOctave + static_cast<std::int64_t>(bits >> shift));
+    const int shift = shift_of(value);
+    return static_cast<std::size_t>(shift * kPerOctave + (value >> shift));
   }
   std::size_t buckets() const { return counts_.size(); }
   // The bucket in which the value of that rank lies (0 = the least), and how many lie below it.
@@ -58,9 +69,17 @@ class ValueSketch {
   Distribution moments(double unit) const;
 
  private:
-  __extension__ typedef __int128 Wide;
-  __extension__ typedef unsigned __int128 WideBits;
+  using Wide = ValueSums::Sum;
+  using WideBits = ValueSums::Squares;
 
+  // A bucket of values as large as this one spans 2^shift of them.
+  static int shift_of(std::int64_t value) {
+    const auto bits = static_cast<std::uint64_t>(value);
+    return std::max(0, static_cast<int>(std::bit_width(bits)) - 1 - kDigits);
+  }
+  template <typename ValueOf>
+  void count_all(std::size_t n, std::int64_t count, std::int64_t least, std::int64_t most,
+                 ValueOf value_of);
   void grow_to(std::size_t bucket);
   double order_statistic(std::int64_t rank) const;
 
@@ -72,42 +91,48 @@ class ValueSketch {
 
 template <typename ValueOf>
 void ValueSketch::add_all(std::size_t n, std::int64_t count, ValueOf value_of) {
-  if (n == 0 || count == 0) return;
-  const std::int64_t first = value_of(0);
-  std::int64_t least = first, most = first;
-  // About the first value, so that the sums of a run of neighbours fit one word; else they are taken
-  // as they are.
-  constexpr std::int64_t kNear = std::int64_t{1} << 24;
-  Wide sum = 0;
-  WideBits squares = 0;
-  std::int64_t near_sum = 0;
-  std::uint64_t near_squares = 0, near = 0;
+  if (n == 0) return;
+  ValueSums sums{.sum = 0, .squares = 0, .least = value_of(0), .most = value_of(0)};
   for (std::size_t i = 0; i < n; ++i) {
     const std::int64_t value = value_of(i);
-    const std::size_t bucket = bucket_of(value);
-    if (bucket >= counts_.size()) grow_to(bucket);
-    counts_[bucket] += count;
-    least = std::min(least, value);
-    most = std::max(most, value);
-    const std::int64_t off = value - first;
-    if (off < kNear && off > -kNear && i < 0x8000) {
-      ++near;
-      near_sum += off;
-      near_squares += static_cast<std::uint64_t>(off * off);
-    } else {
-      sum += value;
-      squares += static_cast<WideBits>(value) * static_cast<WideBits>(value);
-    }
+    sums.least = std::min(sums.least, value);
+    sums.most = std::max(sums.most, value);
+    sums.sum += value;
+    sums.squares += static_cast<ValueSums::Squares>(value) * static_cast<ValueSums::Squares>(value);
   }
-  const auto at = static_cast<WideBits>(first);
-  sum += static_cast<Wide>(first) * static_cast<Wide>(near) + near_sum;
-  squares += at * at * near + 2 * at * static_cast<WideBits>(static_cast<Wide>(near_sum)) + near_squares;
-  SIM_CHECK(least >= 0, "a sketch of negative values");
-  min_ = count_ == 0 ? least : std::min(min_, least);
-  max_ = std::max(max_, most);
+  add_all(n, count, sums, value_of);
+}
+
+template <typename ValueOf>
+void ValueSketch::add_all(std::size_t n, std::int64_t count, const ValueSums& sums,
+                          ValueOf value_of) {
+  if (n == 0 || count == 0) return;
+  SIM_CHECK(sums.least >= 0, "a sketch of negative values");
+  count_all(n, count, sums.least, sums.most, value_of);
+  min_ = count_ == 0 ? sums.least : std::min(min_, sums.least);
+  max_ = std::max(max_, sums.most);
   count_ += static_cast<std::int64_t>(n) * count;
-  sum_ += sum * count;
-  squares_ += squares * static_cast<WideBits>(count);
+  sum_ += sums.sum * count;
+  squares_ += sums.squares * static_cast<WideBits>(count);
+}
+
+// Neighbours share a bucket, or at least the width of theirs.
+template <typename ValueOf>
+void ValueSketch::count_all(std::size_t n, std::int64_t count, std::int64_t least,
+                            std::int64_t most, ValueOf value_of) {
+  const std::size_t lowest = bucket_of(least), highest = bucket_of(most);
+  if (highest >= counts_.size()) grow_to(highest);
+  if (lowest == highest) {
+    counts_[lowest] += static_cast<std::int64_t>(n) * count;
+    return;
+  }
+  const int shift = shift_of(most);
+  if (shift == shift_of(least)) {
+    std::int64_t* const counts = counts_.data() + shift * kPerOctave;
+    for (std::size_t i = 0; i < n; ++i) counts[value_of(i) >> shift] += count;
+    return;
+  }
+  for (std::size_t i = 0; i < n; ++i) counts_[bucket_of(value_of(i))] += count;
 }
 
 }  // namespace headway

@@ -5,6 +5,18 @@
 
 namespace headway {
 
+void ActiveSequence::clear() {
+  sequence = Sequence();
+  meter = LatencyMeter();
+  scheduled = SimTime::never();
+  first_token = last_token = max_itl = SimTime();
+  cached_tokens = prefilled_tokens = lost_tokens = 0;
+  group = nullptr;
+  own_group.reset();
+  unheard = false;
+  gathered_from = kNotGathered;
+}
+
 void ActiveSequence::open(Request arriving, std::uint32_t slot, std::uint64_t order, SimTime now) {
   request = std::move(arriving);
   sequence = make_sequence(request, slot, order, now);

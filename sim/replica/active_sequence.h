@@ -31,6 +31,8 @@ struct ActiveSequence {
   std::uint64_t gathered_from = kNotGathered;
   static constexpr std::uint64_t kNotGathered = UINT64_MAX;
 
+  // As new; for a sequence to come.
+  void clear();
   // Takes a request in; it reaches the scheduler's queue now.
   void open(Request arriving, std::uint32_t slot, std::uint64_t order, SimTime now);
   // A preemption takes its KV.

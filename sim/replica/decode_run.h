@@ -5,6 +5,7 @@
 
 #include "sim/core/sim_time.h"
 #include "sim/cost/cost_model.h"
+#include "sim/metrics/decode_run.h"
 #include "sim/scheduling/scheduler.h"
 
 namespace headway {
@@ -21,6 +22,7 @@ struct DecodeRun {
   DecodeRunCost cost;
   Repeats repeats;
   std::vector<std::int64_t> blocks_taken;  // as DecodeRunRecord has it
+  GivenBack given_back;              // as DecodeRunRecord has it
   std::int64_t horizon = 0;          // how far ahead it was laid out at most
 
   void lay_out(const CostModel& model, SimTime host, std::int64_t in_flight);

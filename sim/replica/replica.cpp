@@ -43,7 +43,7 @@ std::uint32_t Replica::take_slot() {
   }
   const std::uint32_t slot = free_slots_.back();
   free_slots_.pop_back();
-  *slots_[slot] = ActiveSequence();
+  slots_[slot]->clear();
   return slot;
 }
 
@@ -126,7 +126,7 @@ void Replica::end_step(SimTime now) {
 
 std::unique_ptr<ReplicaStep> Replica::take_ended() {
   std::unique_ptr<ReplicaStep> step = std::move(in_flight_.front());
-  in_flight_.pop_front();
+  in_flight_.erase(in_flight_.begin());
   return step;
 }
 
@@ -145,7 +145,7 @@ void Replica::depart_finished(SimTime now) {
     depart(a, now, false, reason_text(sequence->finish_reason));
   }
   may_plan_ = true;
-  check_conservation();
+  if (!update_.finished.empty()) check_conservation();
 }
 
 void Replica::advance_ledger(const ReplicaStep& step, SimTime now) {
@@ -267,11 +267,6 @@ void Replica::depart(ActiveSequence& a, SimTime now, bool failed, std::string re
   }
   --groups_;
   for (const Sequence* m : a.group->sequences.members) leaving_slots_.push_back({m->slot, after_steps});
-}
-
-void Replica::take_departures(std::vector<Departure>& out) {
-  out.clear();
-  out.swap(departures_);
 }
 
 std::uint64_t Replica::timeline() const { return combine64(ends_sum_, squares_sum_); }

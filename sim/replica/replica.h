@@ -62,7 +62,10 @@ class Replica {
   SimTime start_steps(SimTime now);
   // When end_step() is due next; never = nothing is in flight. Moves when steps start, when one ends
   // and with catch_up().
-  SimTime next_step_end() const;
+  SimTime next_step_end() const {
+    if (run_.active) return run_.ends[static_cast<std::size_t>(run_.steps - (run_.goes_on ? 1 : 0))];
+    return in_flight_.empty() ? SimTime::never() : in_flight_.front()->end;
+  }
   // True when a plan may be made: nothing in flight, or a step has just ended.
   bool may_plan() const { return may_plan_; }
 
@@ -74,7 +77,10 @@ class Replica {
   void end_step(SimTime now);
 
   // Requests that left since the last call (finished, rejected).
-  void take_departures(std::vector<Departure>& out);
+  void take_departures(std::vector<Departure>& out) {
+    out.clear();
+    if (!departures_.empty()) out.swap(departures_);
+  }
 
   // A rank that steps together with others (in_step): start_steps() only plans, and the oldest plan
   // waits until the caller has priced it beside the other ranks' and begins it.
@@ -134,6 +140,7 @@ class Replica {
   bool steps_alike() const;
   void begin_run();
   void begin_run(std::int64_t horizon);
+  bool note_given_back();
   void end_step_of_run(SimTime now);
   void end_run(std::int64_t steps);
   void settle_run(std::int64_t ended, std::int64_t repeated);
@@ -153,7 +160,7 @@ class Replica {
   };
   std::vector<std::uint32_t> free_slots_;
   std::deque<LeavingSlot> leaving_slots_;  // in order of after_steps
-  std::deque<std::unique_ptr<ReplicaStep>> in_flight_;
+  std::vector<std::unique_ptr<ReplicaStep>> in_flight_;  // a few, the oldest first
   std::vector<std::unique_ptr<ReplicaStep>> spare_steps_;
   std::vector<Departure> departures_;
   StepShape shape_, draft_shape_;

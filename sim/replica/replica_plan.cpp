@@ -54,11 +54,6 @@ SimTime Replica::start_steps(SimTime now) {
   return wake_at;
 }
 
-SimTime Replica::next_step_end() const {
-  if (run_.active) return run_.ends[static_cast<std::size_t>(run_.steps - (run_.goes_on ? 1 : 0))];
-  return in_flight_.empty() ? SimTime::never() : in_flight_.front()->end;
-}
-
 // What the plan means for the requests in it, before any time passes.
 void Replica::admit_plan(ReplicaStep& step, SimTime now) {
   const StepPlan& plan = step.plan;
@@ -112,6 +107,8 @@ void Replica::admit_plan(ReplicaStep& step, SimTime now) {
   step.kv = scheduler_->kv_usage();
   record.running = scheduler_->running();
   record.waiting = scheduler_->waiting();
+  SIM_CHECK(sequences_ == record.running + record.waiting,
+            "INV-1: arrived = waiting + running + finished + rejected");
   sharing_.forks += plan.forked_sequences;
   sharing_.copied_blocks += plan.copied_blocks;
   if (groups_ > 0) sharing_.sample(step.kv);

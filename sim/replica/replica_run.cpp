@@ -1,6 +1,7 @@
 // Skipping ahead: runs of decode steps that differ in nothing but the length of the sequences are
 // laid out at once and settled when something asks (INV-8: the same answers as step by step).
 #include <algorithm>
+#include <array>
 
 #include "sim/core/errors.h"
 #include "sim/metrics/decode_run.h"
@@ -13,6 +14,25 @@ namespace {
 // each time that nothing does.
 constexpr std::int64_t kFirstHorizon = 24;
 constexpr std::int64_t kLongestHorizon = 512;
+
+// ends[i] = the end before it + the nearest nanosecond of us[i] (SimTime::from_us) + host.
+void lay_ends(SimTime end, SimTime host, const double* us, SimTime* ends, std::size_t n) {
+  // Adding this leaves a double no digit below the point; a tie goes to the even neighbour.
+  constexpr double kWhole = 0x1.8p52;
+  constexpr std::size_t kBlock = 128;
+  std::array<double, kBlock> ns;
+  for (std::size_t i = 0; i < n; i += kBlock) {
+    const std::size_t here = std::min(kBlock, n - i);
+    for (std::size_t k = 0; k < here; ++k) {
+      const double exact = us[i + k] * 1e3;
+      const double even = (exact + kWhole) - kWhole;
+      ns[k] = even + (exact - even == 0.5 ? 1.0 : 0.0);
+    }
+    for (std::size_t k = 0; k < here; ++k) {
+      ends[i + k] = end += SimTime::from_ns(static_cast<std::int64_t>(ns[k])) + host;
+    }
+  }
+}
 
 bool same_sequences(const StepPlan& a, const StepPlan& b) {
   return a.decodes.sequences == b.decodes.sequences && a.gathered.empty() && b.gathered.empty() &&
@@ -29,12 +49,8 @@ void Replica::begin_run() { begin_run(kFirstHorizon); }
 void DecodeRun::lay_out(const CostModel& model, SimTime host, std::int64_t in_flight) {
   const std::int64_t all = steps + in_flight;
   model.price_run(first, all, cost);
-  ends.resize(static_cast<std::size_t>(all));
-  SimTime end = ends[static_cast<std::size_t>(in_flight - 1)];
-  for (auto i = static_cast<std::size_t>(in_flight); i < ends.size(); ++i) {
-    end += SimTime::from_us(cost.gpu_us[i]) + host;
-    ends[i] = end;
-  }
+  const auto laid = static_cast<std::size_t>(in_flight);
+  lay_ends(ends[laid - 1], host, cost.gpu_us.data() + laid, ends.data() + laid, ends.size() - laid);
   // The promise counts from the newest step in flight, the run from the oldest.
   const auto period = static_cast<std::int64_t>(repeats.new_blocks.size());
   blocks_taken.resize(period == 0 ? 0 : repeats.new_blocks.size() + 1);
@@ -60,9 +76,7 @@ bool Replica::steps_alike() const {
   for (std::size_t i = 1; i < in_flight_.size(); ++i) {
     const ReplicaStep& a = *in_flight_[i - 1];
     const ReplicaStep& b = *in_flight_[i];
-    const bool alike = a.record.running == b.record.running && a.record.waiting == b.record.waiting &&
-                       a.kv.tokens_stored + b.record.decode_tokens == b.kv.tokens_stored;
-    if (!alike || !same_sequences(a.plan, b.plan)) return false;
+    if (a.record.waiting != b.record.waiting || !same_sequences(a.plan, b.plan)) return false;
   }
   return true;
 }
@@ -81,14 +95,31 @@ void Replica::begin_run(std::int64_t horizon) {
   run_.first = shape_;  // the newest step's: it was priced last
   run_.first.decode_kv_tokens -= (depth - 1) * shape_.decode_sequences;
   run_.first.decode_kv_max -= static_cast<std::int32_t>(depth - 1);
-  run_.ends.clear();
-  for (const auto& step : in_flight_) run_.ends.push_back(step->end);
-  run_.lay_out(*cost_, newest.host, depth);
-  for (std::int64_t i = 1; i < depth; ++i) {  // blocks that left between the plans: wait a step
-    const ReplicaStep& step = *in_flight_[static_cast<std::size_t>(i)];
-    if (step.kv.held_blocks != in_flight_.front()->kv.held_blocks + run_.taken_by(i)) return;
+  run_.ends.resize(static_cast<std::size_t>(run_.steps + depth));
+  for (std::int64_t i = 0; i < depth; ++i) {
+    run_.ends[static_cast<std::size_t>(i)] = in_flight_[static_cast<std::size_t>(i)]->end;
   }
-  run_.active = true;
+  run_.lay_out(*cost_, newest.host, depth);
+  run_.active = note_given_back();
+}
+
+// What sequences that have just ended gave back is missing from the plans after the oldest. Where
+// something left between the other plans, the run has to wait a step.
+bool Replica::note_given_back() {
+  const ReplicaStep& oldest = *in_flight_.front();
+  run_.given_back = {};
+  for (std::int64_t i = 1; i < std::ssize(in_flight_); ++i) {
+    const ReplicaStep& step = *in_flight_[static_cast<std::size_t>(i)];
+    const GivenBack now{
+        oldest.record.running - step.record.running,
+        oldest.kv.held_blocks + run_.taken_by(i) - step.kv.held_blocks,
+        oldest.kv.tokens_stored + i * oldest.record.decode_tokens - step.kv.tokens_stored};
+    if (i == 1) run_.given_back = now;
+    if (now != run_.given_back || now.running < 0) return false;
+    if (now.running == 0 && now != GivenBack()) return false;
+    if (now.running > 0 && step.kv.largest_free_run > 0) return false;  // its length is not told
+  }
+  return true;
 }
 
 void Replica::catch_up(SimTime now) {
@@ -142,13 +173,12 @@ void Replica::settle_run(std::int64_t ended, std::int64_t repeated) {
   record.fixed_coverage_us = run_.cost.fixed.coverage_us;
   record.blocks_taken = run_.blocks_taken;
   record.block_size = front.kv.block_size;
+  record.given_back = run_.given_back;
 
-  SimTime longest;
-  note_end(run_.ends[0]);
-  for (std::size_t i = 1; i < n; ++i) {
-    longest = std::max(longest, run_.ends[i] - run_.ends[i - 1]);
-    note_end(run_.ends[i]);
-  }
+  record.sums = sum_step_ends(record.ends);
+  const SimTime longest = SimTime::from_ns(record.sums.most);
+  ends_sum_ += static_cast<std::uint64_t>(record.sums.ends);
+  squares_sum_ += record.sums.squares_of_ends;
   advance_ledger(front, run_.ends[0]);
   const bool gathered = front.plan.decodes.sequences > 0;  // all of them
   if (gathered) {
@@ -192,6 +222,7 @@ void Replica::emit_run(const StepPlan& plan, SimTime longest, SimTime first_end,
 void Replica::move_in_flight(std::int64_t steps) {
   if (steps == 0) return;
   const KvUsage kv = in_flight_.front()->kv;
+  const std::int64_t running = in_flight_.back()->record.running;
   const std::int64_t depth = std::ssize(in_flight_);
   for (std::int64_t m = 0; m < depth; ++m) {
     const std::int64_t i = steps + m;
@@ -204,13 +235,14 @@ void Replica::move_in_flight(std::int64_t steps) {
     decodes.kv_max += static_cast<std::int32_t>(steps);
     step.cost = run_.cost.at(static_cast<std::size_t>(i));
     step.decode_only_us = step.cost.gpu_us;
+    step.record.running = running;
     step.start = run_.ends[static_cast<std::size_t>(i - 1)];
     step.end = run_.ends[static_cast<std::size_t>(i)];
-    const std::int64_t taken = run_.taken_by(i);
+    const std::int64_t taken = run_.taken_by(i) - run_.given_back.blocks;
     step.kv = kv;
     step.kv.held_blocks += taken;
     step.kv.free_blocks -= taken;
-    step.kv.tokens_stored += i * step.record.decode_tokens;
+    step.kv.tokens_stored += i * step.record.decode_tokens - run_.given_back.tokens;
   }
   last_start_ = in_flight_.back()->start;
   const std::int64_t newest = steps + depth - 1;
