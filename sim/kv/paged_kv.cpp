@@ -11,6 +11,7 @@ PagedKv::PagedKv(const PagedKvOptions& options)
     : options_(options), pool_(options.num_blocks, options.counts_only) {
   SIM_CHECK(options.block_size > 0 && !(options.counts_only && options.prefix_caching));
   rows_.resize(static_cast<std::size_t>(options.block_size));
+  row_sizes_.resize(rows_.size());
   next_row_ = row_of(1);
   if (options.layout.plain()) return;
   if (options_.layout.recurrent) options_.prefix_caching = false;

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -86,14 +88,13 @@ class PagedKv {
   void gather(std::uint32_t slot);
   void scatter(std::uint32_t slot);
   bool gathered(std::uint32_t slot) const { return tables_[slot].gathered_at != kAlone; }
-  std::int64_t blocks_next_tick() const { return std::ssize(rows_[next_row_]); }
+  std::int64_t blocks_next_tick() const { return row_sizes_[next_row_]; }
   // That each of the next out.size() ticks takes. REQUIRES: no more than the block size.
   void blocks_ahead(std::span<std::int32_t> out) const {
-    std::size_t row = next_row_;
-    for (std::int32_t& blocks : out) {
-      blocks = static_cast<std::int32_t>(rows_[row].size());
-      if (++row == rows_.size()) row = 0;
-    }
+    const std::size_t first = std::min(out.size(), row_sizes_.size() - next_row_);
+    const auto next = row_sizes_.begin() + static_cast<std::ptrdiff_t>(next_row_);
+    std::copy_n(next, first, out.begin());
+    std::copy_n(row_sizes_.begin(), out.size() - first, out.subspan(first).begin());
   }
   std::int64_t ticks() const { return ticks_; }
   // REQUIRES: the blocks are free.
@@ -176,6 +177,7 @@ class PagedKv {
   // Gathered tables by the tick, modulo the block size, with which they take a block; with the tick
   // before it, the one that they have becomes full.
   std::vector<std::vector<std::uint32_t>> rows_;
+  std::vector<std::int32_t> row_sizes_;  // side by side: all that most ticks look at
   std::int64_t ticks_ = 0;
   std::size_t next_row_ = 1;       // row_of(ticks_ + 1)
   std::int64_t gathered_ = 0;      // tables in rows_

@@ -14,6 +14,7 @@ void PagedKv::gather(std::uint32_t slot) {
   table.gathered_at = ticks_;
   table.row = static_cast<std::uint32_t>(row_ahead(room));
   rows_[table.row].push_back(slot);
+  ++row_sizes_[table.row];
   ++gathered_;
 }
 
@@ -26,6 +27,7 @@ void PagedKv::scatter(std::uint32_t slot) {
   table.capacity = static_cast<std::int32_t>(table.num_blocks) * options_.block_size;
   std::vector<std::uint32_t>& row = rows_[table.row];
   row.erase(std::find(row.begin(), row.end(), slot));
+  --row_sizes_[table.row];
   --gathered_;
 }
 
@@ -39,7 +41,7 @@ void PagedKv::tick(std::int64_t ticks) {
     }
     if (left > 0) {
       for (; left > 0; --left) {
-        taken += std::ssize(rows_[next_row_]);
+        taken += row_sizes_[next_row_];
         if (++next_row_ == rows_.size()) next_row_ = 0;
       }
     }

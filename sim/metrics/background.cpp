@@ -1,5 +1,7 @@
 #include "sim/metrics/background.h"
 
+#include <algorithm>
+#include <span>
 #include <utility>
 
 namespace headway {
@@ -7,8 +9,14 @@ namespace {
 
 constexpr std::size_t kCallsAChunk = 4096;
 constexpr std::size_t kChunks = 8;
+constexpr std::size_t kArrayBytes = std::size_t{1} << 20;
 
 }  // namespace
+
+void BackgroundObserver::Chunk::make_room(std::size_t bytes) {
+  room = std::max(bytes, kArrayBytes);
+  arrays = std::make_unique_for_overwrite<std::byte[]>(room);
+}
 
 void BackgroundObserver::Chunk::clear() {
   kinds.clear();
@@ -16,10 +24,16 @@ void BackgroundObserver::Chunk::clear() {
   steps.clear();
   finishes.clear();
   runs.clear();
-  ends.clear();
-  gpu_us.clear();
-  from.clear();
-  blocks_taken.clear();
+  used = 0;
+}
+
+// Copies `values` to where the chunk has room for them. REQUIRES: it has.
+template <typename T>
+std::span<const T> BackgroundObserver::Chunk::keep(std::span<const T> values) {
+  T* const to = reinterpret_cast<T*>(arrays.get() + used);
+  std::uninitialized_copy(values.begin(), values.end(), to);
+  used += (values.size_bytes() + kAlignment - 1) / kAlignment * kAlignment;
+  return {to, values.size()};
 }
 
 BackgroundObserver::BackgroundObserver(Observer& inner)
@@ -57,13 +71,17 @@ void BackgroundObserver::on_step(const StepRecord& step) {
 }
 
 void BackgroundObserver::on_decode_run(const DecodeRunRecord& run) {
-  Chunk& c = *chunk_;
-  c.runs.push_back({run, c.ends.size(), c.blocks_taken.size(), run.ends.size(),
-                    run.blocks_taken.size()});
-  c.ends.insert(c.ends.end(), run.ends.begin(), run.ends.end());
-  c.gpu_us.insert(c.gpu_us.end(), run.gpu_us.begin(), run.gpu_us.end());
-  c.from.insert(c.from.end(), run.from.begin(), run.from.end());
-  c.blocks_taken.insert(c.blocks_taken.end(), run.blocks_taken.begin(), run.blocks_taken.end());
+  const std::size_t bytes = run.ends.size_bytes() + run.gpu_us.size_bytes() + run.from.size_bytes() +
+                            run.blocks_taken.size_bytes() + 4 * Chunk::kAlignment;
+  if (chunk_->used + bytes > chunk_->room) {
+    if (chunk_->used > 0) hand_over();
+    if (bytes > chunk_->room) chunk_->make_room(bytes);
+  }
+  DecodeRunRecord& kept = chunk_->runs.emplace_back(run);
+  kept.ends = chunk_->keep(run.ends);
+  kept.gpu_us = chunk_->keep(run.gpu_us);
+  kept.from = chunk_->keep(run.from);
+  kept.blocks_taken = chunk_->keep(run.blocks_taken);
   note(Kind::kRun);
 }
 
@@ -113,15 +131,7 @@ void BackgroundObserver::tell(Chunk& c) {
     switch (kind) {
       case Kind::kStep: inner_.on_step(c.steps[step++]); break;
       case Kind::kFinish: inner_.on_finish(c.finishes[finish++]); break;
-      case Kind::kRun: {
-        Run& r = c.runs[run++];
-        r.record.ends = {c.ends.data() + r.first, r.steps};
-        r.record.gpu_us = {c.gpu_us.data() + r.first, r.steps};
-        r.record.from = {c.from.data() + r.first, r.steps};
-        r.record.blocks_taken = {c.blocks_taken.data() + r.first_block, r.blocks};
-        inner_.on_decode_run(r.record);
-        break;
-      }
+      case Kind::kRun: inner_.on_decode_run(c.runs[run++]); break;
       case Kind::kArrival: {
         const Fact& f = c.facts[fact++];
         inner_.on_arrival(static_cast<std::uint64_t>(f.a), f.now);

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -38,21 +40,19 @@ class BackgroundObserver final : public Observer {
     std::int64_t a = 0, b = 0;
     SimTime now;
   };
-  struct Run {
-    DecodeRunRecord record;  // its views point into the chunk's arrays once all is there
-    std::size_t first = 0, first_block = 0, steps = 0, blocks = 0;
-  };
   // A few thousand calls; a buffer that is used again.
   struct Chunk {
     std::vector<Kind> kinds;
     std::vector<Fact> facts;
     std::vector<StepRecord> steps;
     std::vector<RequestRecord> finishes;
-    std::vector<Run> runs;
-    std::vector<SimTime> ends;
-    std::vector<double> gpu_us;
-    std::vector<std::uint8_t> from;
-    std::vector<std::int64_t> blocks_taken;
+    std::vector<DecodeRunRecord> runs;  // their views point into `arrays`
+    static constexpr std::size_t kAlignment = 8;
+    std::unique_ptr<std::byte[]> arrays;
+    std::size_t room = 0, used = 0;  // bytes of it
+    void make_room(std::size_t bytes);  // REQUIRES: none is used
+    template <typename T>
+    std::span<const T> keep(std::span<const T> values);
     void clear();
   };
   using ChunkPtr = std::unique_ptr<Chunk>;

@@ -11,17 +11,6 @@
 
 namespace headway {
 
-// What the ends of consecutive steps come to, in nanoseconds, all in one pass over them.
-struct StepEndSums {
-  __extension__ typedef unsigned __int128 Squares;
-  std::int64_t ends = 0;               // the sum
-  std::uint64_t squares_of_ends = 0;   // modulo 2^64
-  std::int64_t least = 0, most = 0;    // of the gaps, each from one end to the next; none: 0
-  Squares squares_of_gaps = 0;
-};
-// REQUIRES: ends do not decrease.
-StepEndSums sum_step_ends(std::span<const SimTime> ends);
-
 // What sequences that ended with the step before a run no longer take: the run's first step was planned
 // before that, the others after.
 struct GivenBack {
@@ -36,7 +25,7 @@ struct DecodeRunRecord {
   // The first step, complete. The others differ in number, times, GPU time and KV.
   StepRecord first;
   std::span<const SimTime> ends;             // of every step; not empty
-  StepEndSums sums;                          // over them
+  std::int64_t ends_sum_ns = 0;              // over them
   std::span<const double> gpu_us;            // of every step
   std::span<const std::uint8_t> from;        // Coverage of the part of it that changes
   std::size_t changing_class = 0;            // OpClass of that part
@@ -54,9 +43,10 @@ struct DecodeRunRecord {
   std::int64_t blocks_taken_by(std::int64_t step) const { return taken_by(blocks_taken, step); }
   static std::int64_t taken_by(std::span<const std::int64_t> blocks_taken, std::int64_t step) {
     if (blocks_taken.empty()) return 0;
-    const auto period = static_cast<std::int64_t>(blocks_taken.size()) - 1;
-    return step / period * blocks_taken.back() +
-           blocks_taken[static_cast<std::size_t>(step % period)];
+    // 32 bits divide faster, and a run is short.
+    const auto period = static_cast<std::uint32_t>(blocks_taken.size() - 1);
+    const auto steps = static_cast<std::uint32_t>(step);
+    return steps / period * blocks_taken.back() + blocks_taken[steps % period];
   }
   // The most that any of the steps up to it has: blocks may go back where windows slide.
   std::int64_t most_blocks_taken_by(std::int64_t step) const {

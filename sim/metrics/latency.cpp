@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <string>
 
 #include "sim/core/errors.h"
@@ -14,6 +15,28 @@ namespace {
 
 constexpr double kNsPerMs = 1e6;
 constexpr double kPsPerMs = 1e9;
+
+// The gaps from each end to the next. REQUIRES: two ends or more.
+ValueSums gaps_of(std::span<const SimTime> ends, std::vector<std::int64_t>& gaps) {
+  const std::size_t n = ends.size() - 1;
+  gaps.resize(n);
+  std::int64_t least = std::numeric_limits<std::int64_t>::max(), most = 0;
+  std::uint64_t squares = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    const std::int64_t gap = gaps[i] = (ends[i + 1] - ends[i]).ns();
+    squares += static_cast<std::uint64_t>(gap) * static_cast<std::uint64_t>(gap);
+    least = std::min(least, gap);
+    most = std::max(most, gap);
+  }
+  ValueSums sums{(ends.back() - ends.front()).ns(), squares, least, most};
+  constexpr std::int64_t kNear = std::int64_t{1} << 26;  // 2048 squares below it fit a word
+  if (most < kNear && n <= 2048) return sums;
+  sums.squares = 0;
+  for (const std::int64_t gap : gaps) {
+    sums.squares += static_cast<ValueSums::Squares>(gap) * static_cast<ValueSums::Squares>(gap);
+  }
+  return sums;
+}
 
 // Of the unit that a metric's sketch counts in.
 void check_causality(const RequestRecord& r) {
@@ -44,11 +67,10 @@ void LatencyMetrics::on_token_gaps(SimTime gap, std::int64_t count, SimTime /*no
 }
 
 void LatencyMetrics::on_decode_run(const DecodeRunRecord& run) {
-  const SimTime all = run.ends.back() - run.ends.front();
-  const SimTime* ends = run.ends.data();
-  gap_ns_.add_all(run.ends.size() - 1, run.first.batch,
-                  {all.ns(), run.sums.squares_of_gaps, run.sums.least, run.sums.most},
-                  [ends](std::size_t i) { return (ends[i + 1] - ends[i]).ns(); });
+  if (run.ends.size() < 2) return;
+  const ValueSums sums = gaps_of(run.ends, run_gaps_);
+  gap_ns_.add_all(run_gaps_.size(), run.first.batch, sums,
+                  [gaps = run_gaps_.data()](std::size_t i) { return gaps[i]; });
 }
 
 void LatencyMetrics::on_finish(const RequestRecord& r) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstring>
 
 #include "sim/metrics/decode_run.h"
 
@@ -88,7 +89,7 @@ void Utilisation::on_decode_run(const DecodeRunRecord& run) {
   const std::int64_t kv_blocks = s.kv_blocks - run.given_back.blocks;
   const std::int64_t most_kv = kv_blocks + run.most_blocks_taken_by(later);
   // Above the first step's, x ns: what is added with a step counts from its start to the end.
-  const std::int64_t starts_ns = run.sums.ends - run.ends.back().ns();
+  const std::int64_t starts_ns = run.ends_sum_ns - run.ends.back().ns();
   const auto stored = static_cast<double>(later * run.ends.back().ns() - starts_ns);
   double taken = 0;
   const auto period = std::ssize(run.blocks_taken) - 1;
@@ -105,6 +106,9 @@ void Utilisation::on_decode_run(const DecodeRunRecord& run) {
   for (std::size_t i = 1; i < run.ends.size();) {
     const std::uint8_t from = run.from[i];
     const std::size_t first = i;
+    const std::uint8_t* here = run.from.data() + i;
+    const bool all_alike = std::memcmp(here, here + 1, run.ends.size() - i - 1) == 0;
+    if (all_alike) i = run.ends.size();
     while (i < run.ends.size() && run.from[i] == from) ++i;
     changing_us[from] += sum_of(run.gpu_us.data() + first, i - first) -
                          static_cast<double>(i - first) * run.fixed_us;

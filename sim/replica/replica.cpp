@@ -109,7 +109,7 @@ void Replica::end_step(SimTime now) {
   std::unique_ptr<ReplicaStep> step = take_ended();
   SIM_CHECK(step->end == now, "steps end in order and on time");
   ++steps_;
-  note_end(now);
+  note_ends({&now, 1});
   advance_ledger(*step, now);
   complete(*step);
   propose_drafts(*step);
@@ -120,7 +120,6 @@ void Replica::end_step(SimTime now) {
   last_step_end_ = now;
   if (step->plan.decodes.sequences > 0 || !step->plan.gathered.empty()) last_gathered_end_ = now;
   depart_finished(now);
-  step->plan.clear();
   spare_steps_.push_back(std::move(step));
 }
 
@@ -269,7 +268,20 @@ void Replica::depart(ActiveSequence& a, SimTime now, bool failed, std::string re
   for (const Sequence* m : a.group->sequences.members) leaving_slots_.push_back({m->slot, after_steps});
 }
 
-std::uint64_t Replica::timeline() const { return combine64(ends_sum_, squares_sum_); }
+// Sum and exclusive or: cheap, the same in any grouping, and made of vectors.
+std::int64_t Replica::note_ends(std::span<const SimTime> ends) {
+  std::int64_t sum = 0;
+  std::uint64_t all = 0;
+  for (const SimTime end : ends) {
+    sum += end.ns();
+    all ^= static_cast<std::uint64_t>(end.ns());
+  }
+  ends_sum_ += static_cast<std::uint64_t>(sum);
+  ends_xor_ ^= all;
+  return sum;
+}
+
+std::uint64_t Replica::timeline() const { return combine64(ends_sum_, ends_xor_); }
 
 void Replica::check_conservation() const {
   SIM_CHECK(sequences_ == scheduler_->waiting() + scheduler_->running(),

@@ -130,11 +130,7 @@ class Replica {
   void emit_tokens(const StepUpdate& update, SimTime now);
   void depart(ActiveSequence& a, SimTime now, bool failed, std::string reason);
   void check_conservation() const;
-  void note_end(SimTime end) {  // sums of two powers: cheap, and in any grouping
-    const auto ns = static_cast<std::uint64_t>(end.ns());
-    ends_sum_ += ns;
-    squares_sum_ += ns * ns;
-  }
+  std::int64_t note_ends(std::span<const SimTime> ends);  // their sum, in ns
 
   // Runs of decode steps (replica_run.cpp).
   bool steps_alike() const;
@@ -181,7 +177,7 @@ class Replica {
   std::int64_t submitted_ = 0, departed_ = 0, preemptions_ = 0;  // requests, sequences
   std::int64_t sequences_ = 0;  // in the scheduler
   std::uint64_t steps_ = 0, skipped_ = 0, order_ = 0;
-  std::uint64_t ends_sum_ = 0, squares_sum_ = 0;  // of all step ends, in ns
+  std::uint64_t ends_sum_ = 0, ends_xor_ = 0;  // of all step ends, in ns
 };
 
 // Calls act(follower) for those whose leader's part in a step is theirs as well: all until the group

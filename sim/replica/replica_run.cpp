@@ -34,6 +34,12 @@ void lay_ends(SimTime end, SimTime host, const double* us, SimTime* ends, std::s
   }
 }
 
+SimTime longest_gap_of(std::span<const SimTime> ends) {
+  SimTime longest;
+  for (std::size_t i = 1; i < ends.size(); ++i) longest = std::max(longest, ends[i] - ends[i - 1]);
+  return longest;
+}
+
 bool same_sequences(const StepPlan& a, const StepPlan& b) {
   return a.decodes.sequences == b.decodes.sequences && a.gathered.empty() && b.gathered.empty() &&
          std::equal(a.scheduled.begin(), a.scheduled.end(), b.scheduled.begin(), b.scheduled.end(),
@@ -55,13 +61,12 @@ void DecodeRun::lay_out(const CostModel& model, SimTime host, std::int64_t in_fl
   const auto period = static_cast<std::int64_t>(repeats.new_blocks.size());
   blocks_taken.resize(period == 0 ? 0 : repeats.new_blocks.size() + 1);
   if (period == 0) return;
-  std::int64_t taken = 0, place = (period - (in_flight - 1) % period) % period;
-  blocks_taken[0] = 0;
-  for (std::size_t i = 1; i < blocks_taken.size(); ++i) {
-    taken += repeats.new_blocks[static_cast<std::size_t>(place)];
-    if (++place == period) place = 0;
-    blocks_taken[i] = taken;
-  }
+  const auto from = repeats.new_blocks.begin() + (period - (in_flight - 1) % period) % period;
+  std::int64_t taken = 0;
+  std::int64_t* out = blocks_taken.data();
+  *out = 0;
+  for (auto blocks = from; blocks != repeats.new_blocks.end(); ++blocks) *++out = taken += *blocks;
+  for (auto blocks = repeats.new_blocks.begin(); blocks != from; ++blocks) *++out = taken += *blocks;
 }
 
 std::int64_t DecodeRun::taken_by(std::int64_t step) const {
@@ -151,7 +156,6 @@ void Replica::end_run(std::int64_t steps) {
   std::unique_ptr<ReplicaStep> step = take_ended();
   complete(*step);
   depart_finished(last_step_end_);
-  step->plan.clear();
   spare_steps_.push_back(std::move(step));
 }
 
@@ -175,10 +179,8 @@ void Replica::settle_run(std::int64_t ended, std::int64_t repeated) {
   record.block_size = front.kv.block_size;
   record.given_back = run_.given_back;
 
-  record.sums = sum_step_ends(record.ends);
-  const SimTime longest = SimTime::from_ns(record.sums.most);
-  ends_sum_ += static_cast<std::uint64_t>(record.sums.ends);
-  squares_sum_ += record.sums.squares_of_ends;
+  record.ends_sum_ns = note_ends(record.ends);
+  const SimTime longest = longest_gap_of(record.ends);
   advance_ledger(front, run_.ends[0]);
   const bool gathered = front.plan.decodes.sequences > 0;  // all of them
   if (gathered) {

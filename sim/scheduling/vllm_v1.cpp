@@ -128,6 +128,11 @@ void VllmV1::plan(SimTime, StepPlan& plan) {
   }
   refused_.clear();
   budget_ = max_step_tokens_;
+  if (!decodes_.empty()) plan_gathered(plan);
+  if (waiting_.empty() && decodes_.size() == running()) {  // nothing else to look at
+    plan.total_tokens = max_step_tokens_ - budget_;
+    return;
+  }
   const std::int64_t copied = kv_.copied_blocks();
   plan_running(plan);
   if (plan.preempted.empty()) plan_waiting(plan);
@@ -137,7 +142,6 @@ void VllmV1::plan(SimTime, StepPlan& plan) {
 }
 
 void VllmV1::plan_running(StepPlan& plan) {
-  if (!decodes_.empty()) plan_gathered(plan);
   auto index = static_cast<std::size_t>(decodes_.size());
   while (index < running_.size() && budget_ > 0) {
     Sequence& sequence = *running_[index];
