@@ -23,6 +23,7 @@ struct DecodeRun {
   Repeats repeats;
   std::vector<std::int64_t> blocks_taken;  // as DecodeRunRecord has it
   GivenBack given_back;              // as DecodeRunRecord has it
+  std::int64_t first_horizon = 24;   // how far ahead the next one will be laid out
   std::int64_t horizon = 0;          // how far ahead it was laid out at most
 
   void lay_out(const CostModel& model, SimTime host, std::int64_t in_flight);

@@ -10,9 +10,11 @@
 namespace headway {
 namespace {
 
-// How far ahead a run is laid out at first: something cuts it off before long, as a rule. Twice as far
-// each time that nothing does.
-constexpr std::int64_t kFirstHorizon = 24;
+// How far ahead a run is laid out at first: something cuts it off before long, as a rule. Going on costs
+// about as much as a hundred steps laid out in vain, so that one run in six should have to: that much
+// farther where one had to, and nearer where one was cut off. Twice as far each time that it goes on.
+constexpr std::int64_t kNearestHorizon = 16;
+constexpr std::int64_t kFarthestHorizon = 128;  // at first
 constexpr std::int64_t kLongestHorizon = 512;
 
 // ends[i] = the end before it + the nearest nanosecond of us[i] (SimTime::from_us) + host.
@@ -50,7 +52,7 @@ bool same_sequences(const StepPlan& a, const StepPlan& b) {
 
 }  // namespace
 
-void Replica::begin_run() { begin_run(kFirstHorizon); }
+void Replica::begin_run() { begin_run(run_.first_horizon); }
 
 void DecodeRun::lay_out(const CostModel& model, SimTime host, std::int64_t in_flight) {
   const std::int64_t all = steps + in_flight;
@@ -132,6 +134,7 @@ void Replica::catch_up(SimTime now) {
   const std::int64_t ended = std::lower_bound(run_.ends.begin(), run_.ends.end(), now) -
                              run_.ends.begin();
   SIM_CHECK(ended <= run_.steps, "a run of steps is caught up with after its end");
+  run_.first_horizon = std::max(run_.first_horizon - run_.first_horizon / 16, kNearestHorizon);
   if (run_.ends[static_cast<std::size_t>(ended)] == now) {
     end_run(ended);
   } else {
@@ -143,6 +146,9 @@ void Replica::catch_up(SimTime now) {
 void Replica::end_step_of_run(SimTime now) {
   if (run_.goes_on && run_.ends[static_cast<std::size_t>(run_.steps - 1)] == now) {
     settle_run(run_.steps, run_.steps);
+    if (run_.horizon == run_.first_horizon) {
+      run_.first_horizon = std::min(run_.first_horizon * 3 / 2, kFarthestHorizon);
+    }
     begin_run(std::min(2 * run_.horizon, kLongestHorizon));
   } else {
     end_run(run_.steps);
