@@ -46,6 +46,7 @@ RunInfo describe_run(const Scenario& s, const RunOutcome& outcome, double wall_s
   info.events = static_cast<std::int64_t>(outcome.events);
   info.steps_skipped = static_cast<std::int64_t>(outcome.steps_skipped);
   info.num_gpu_blocks = outcome.budget.num_gpu_blocks;
+  info.kv_layout = describe(outcome.budget.layout);
   info.prefix_queries = outcome.prefix_queries;
   info.prefix_hits = outcome.prefix_hits;
   if (s.speculation.on()) {

@@ -242,6 +242,12 @@ class Layout {
   KvLayout out_;
 };
 
+std::string kept(const KvGroup& group) {
+  if (group.kind == KvKind::kState) return "a state";
+  if (group.kind == KvKind::kFull) return "all tokens";
+  return "the last " + std::to_string(group.window);
+}
+
 }  // namespace
 
 std::int64_t KvLayout::held(std::int64_t computed, std::int64_t end) const {
@@ -279,6 +285,34 @@ KvLayout kv_layout(const ModelSpec& model, const KvLayoutOptions& options, std::
 
 KvLayout kv_layout(const ModelSpec& model, const KvLayoutOptions& options) {
   return kv_layout(model, options, 0, model.num_hidden_layers());
+}
+
+std::string describe(const KvLayout& layout) {
+  if (layout.plain() && !layout.recurrent) return "";
+  if (layout.block_a_sequence()) return "a block is a sequence's states";
+  std::vector<std::pair<std::string, std::int32_t>> layers;
+  for (const KvGroup& group : layout.groups) {
+    const auto same = std::find_if(layers.begin(), layers.end(),
+                                   [&](const auto& kind) { return kind.first == kept(group); });
+    if (same == layers.end()) {
+      layers.emplace_back(kept(group), group.layers);
+    } else {
+      same->second += group.layers;
+    }
+  }
+  std::string text;
+  for (const auto& [what, count] : layers) {
+    text += (text.empty() ? "" : ", ") + std::to_string(count) +
+            (text.empty() ? " layers keep " : " ") + what;
+  }
+  if (layout.state_bytes > 0) text += ", others a state beside the blocks";
+  const std::size_t groups = layout.groups.size();
+  text += ": " + std::to_string(groups) + (groups == 1 ? " group" : " groups");
+  const bool tokens = std::any_of(layout.groups.begin(), layout.groups.end(), [](const KvGroup& g) {
+    return g.kind != KvKind::kState;
+  });
+  if (tokens) text += ", blocks of " + std::to_string(layout.block_size) + " tokens";
+  return text;
 }
 
 }  // namespace headway

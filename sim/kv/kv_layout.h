@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "sim/core/dtype.h"
@@ -113,5 +114,8 @@ KvLayout kv_layout(const ModelSpec& model, const KvLayoutOptions& options, std::
                    std::int32_t layers);
 // Of all layers.
 KvLayout kv_layout(const ModelSpec& model, const KvLayoutOptions& options);
+// "10 layers keep all tokens, 52 the last 1024: 7 groups, blocks of 16 tokens". Empty where every
+// layer keeps all tokens.
+std::string describe(const KvLayout& layout);
 
 }  // namespace headway

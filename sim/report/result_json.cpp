@@ -50,7 +50,7 @@ Json kv_json(const RunSummary& s, const RunInfo& info) {
   Json budget = Json::object();
   for (const auto& [name, bytes] : info.kv_budget_bytes) budget[name] = bytes;
   const double queries = static_cast<double>(info.prefix_queries);
-  return {
+  Json kv = {
       {"num_gpu_blocks", info.num_gpu_blocks > 0 ? info.num_gpu_blocks : s.engine.kv_blocks_total},
       {"peak_blocks", s.engine.kv_peak_blocks},
       {"prefix_hit_rate", queries > 0 ? static_cast<double>(info.prefix_hits) / queries : 0.0},
@@ -59,6 +59,8 @@ Json kv_json(const RunSummary& s, const RunInfo& info) {
       {"mean_share", s.engine.kv_mean_share},
       {"internal_waste", s.engine.kv_internal_waste},
       {"external_waste", s.engine.kv_external_waste}};
+  if (!info.kv_layout.empty()) kv["layout"] = info.kv_layout;
+  return kv;
 }
 
 Json engine_json(const UtilisationSummary& e) {

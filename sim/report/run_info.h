@@ -46,6 +46,7 @@ struct RunInfo {
   std::int64_t events = 0;
   std::int64_t steps_skipped = 0;  // engine steps that were summed up in runs, not simulated singly
   std::int64_t num_gpu_blocks = 0;  // KV blocks of a replica; 0 = as the steps announced
+  std::string kv_layout;            // what layers keep; "" = all of them every token
   std::uint64_t prefix_queries =
       0;  // tokens looked up in / found by the prefix caches, all replicas
   std::uint64_t prefix_hits = 0;

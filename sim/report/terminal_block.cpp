@@ -81,6 +81,7 @@ std::string engine_section(const RunSummary& s, const RunInfo& info) {
                    fmt::format("{:.1f} / {:.1f}", e.mean_running, e.mean_waiting));
   out += percent_row("Busy", e.busy_share);
   out += value_row("KV peak", fmt::format("{} of {} blocks", e.kv_peak_blocks, blocks));
+  if (!info.kv_layout.empty()) out += fmt::format("KV: {}\n", info.kv_layout);
   out += percent_row("KV peak, of the cache", e.kv_peak_share);
   out += percent_row("KV mean, of the cache while busy", e.kv_mean_share);
   if (e.kv_internal_waste > 0) out += percent_row("KV reserved and empty", e.kv_internal_waste);

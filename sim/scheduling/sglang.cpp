@@ -35,6 +35,7 @@ Sglang::Sglang(const SchedulerConfig& config)
     : max_running_(config.engine.max_num_seqs),
       max_model_len_(config.engine.max_model_len),
       block_size_(config.engine.block_size),
+      block_a_sequence_(config.kv.block_a_sequence()),
       retract_decode_steps_(config.engine.retract_decode_steps),
       init_ratio_(std::min(
           config.engine.init_new_token_ratio * config.engine.schedule_conservativeness, 1.0)),
@@ -56,6 +57,16 @@ Sglang::Sglang(const SchedulerConfig& config)
 
 std::int32_t Sglang::longest_output(const Sequence& s) const {
   return std::min({s.output_target, s.max_tokens, max_model_len_ - s.prompt_tokens});
+}
+
+// States are in a slot each (SGLang's MambaPool).
+KvUsage Sglang::kv_usage() const {
+  KvUsage usage = pool_.usage(block_size_);
+  if (!block_a_sequence_) return usage;
+  usage.block_size = usage.cached_blocks = 0;
+  usage.held_blocks = running_count_;
+  usage.free_blocks = usage.total_blocks - usage.held_blocks;
+  return usage;
 }
 
 std::string Sglang::why_never(const Sequence& s) const {

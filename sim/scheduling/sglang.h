@@ -62,7 +62,7 @@ class Sglang : public Scheduler {
     return static_cast<std::int64_t>(waiting_.size() + refused_.size());
   }
   std::int64_t running() const override { return running_count_; }
-  KvUsage kv_usage() const override { return pool_.usage(block_size_); }
+  KvUsage kv_usage() const override;
   void check_kv() const override { pool_.check(); }
 
   // One turn of the engine's loop; plan() takes further ones at once where a turn did no more than
@@ -110,6 +110,7 @@ class Sglang : public Scheduler {
   std::int32_t max_running_;
   std::int32_t max_model_len_;
   std::int32_t block_size_;
+  bool block_a_sequence_;  // no attention: states fill a block, whatever its tokens
   std::int32_t retract_decode_steps_;
   bool mixed_;
   SglangPrefillLimits limits_;

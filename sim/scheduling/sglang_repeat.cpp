@@ -64,6 +64,10 @@ void Sglang::limit_by_pages(Repeats& out, std::int64_t batch) const {
 // From pages that the sequences take to blocks as kv_usage() counts them: those begun. Of the two
 // sizes one divides the other; the pattern repeats with the larger one.
 void Sglang::pages_to_blocks(Repeats& out, std::int64_t free_tokens) const {
+  if (block_a_sequence_) {
+    out.new_blocks.clear();
+    return;
+  }
   const auto page = static_cast<std::size_t>(pool_.page_size());
   const std::size_t period = std::max(page, static_cast<std::size_t>(block_size_));
   for (std::size_t i = page; i < period; ++i) {

@@ -178,6 +178,16 @@ TEST_CASE("one block table: every attention layer keeps every token", "[unit][kv
   CHECK(states.state_bytes == 48 * (48 * 128 * 128 * 4 + 3 * (48 + 2 * 16) * 128 * 2));
 }
 
+TEST_CASE("a layout in words", "[unit][kv]") {
+  CHECK(describe(kv_layout(catalogue("llama-3.1-8b"), {})) == "");
+  CHECK(describe(kv_layout(catalogue("gemma-3-27b"), {})) ==
+        "52 layers keep the last 1024, 10 all tokens: 7 groups, blocks of 16 tokens");
+  CHECK(describe(kv_layout(mixed(64, 4, attention(4, 256), delta_net(48, 4)), {})) ==
+        "48 layers keep a state, 16 all tokens: 4 groups, blocks of 784 tokens");
+  CHECK(describe(kv_layout(catalogue("mamba2-2.7b"), {})) ==
+        "64 layers keep a state: 1 group");
+}
+
 TEST_CASE("kinds whose tokens are smaller have more of them a block", "[unit][kv]") {
   // Half as wide: twice as many tokens. As many layers of each.
   const KvLayout layout =
