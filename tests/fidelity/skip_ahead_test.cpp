@@ -14,6 +14,7 @@
 #include "sim/metrics/decode_run.h"
 #include "sim/metrics/run_metrics.h"
 #include "sim/scenario/parse.h"
+#include "tests/contract/scheduler_case.h"
 #include "tests/support/bench_engine.h"
 #include "tests/support/catch.h"
 
@@ -281,6 +282,33 @@ void compare_drawn(std::uint64_t first_seed, std::uint64_t cases) {
 
 TEST_CASE("INV-8: small random cases under every scheduler", "[fidelity][skip]") {
   compare_drawn(1, 200);
+}
+
+TEST_CASE("INV-8: layers that keep windows, states and latents, under every scheduler",
+          "[fidelity][skip][layout]") {
+  for (const SchedulerEntry& entry : scheduler_table()) {
+    for (const auto& [name, model] : contract::small_models()) {
+      double skipped = 0;
+      constexpr std::uint64_t kCases = 12;
+      for (std::uint64_t seed = 1; seed <= kCases; ++seed) {
+        INFO(entry.name << ", " << name << ", seed " << seed);
+        BenchEngine bench = draw_engine(std::string(entry.name), seed);
+        SchedulerConfig& config = bench.blueprint.scheduler;
+        const KvLayout layout = kv_layout(model, {.rule = entry.kv_rule,
+                                                  .block_size = config.engine.block_size,
+                                                  .max_model_len = config.engine.max_model_len});
+        const std::int64_t least =
+            layout.most(config.engine.max_model_len, config.engine.max_num_batched_tokens) + 1;
+        if (seed % 3 != 0) config.num_blocks = std::max(config.num_blocks, least);
+        apply_layout(layout, layout.state_bytes > 0 ? 5 : 0, config);
+        skipped += compare([&](std::span<Observer* const> ears, const RunOptions& options) {
+          return simulate(bench.scenario, bench.blueprint, ears, options);
+        });
+      }
+      INFO(entry.name << ", " << name);
+      if (!entry.diffuses) CHECK(skipped / kCases > 0.2);
+    }
+  }
 }
 
 // Not part of the suite, for its minutes: build/headway_tests "[.thorough]"
