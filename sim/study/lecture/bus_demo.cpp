@@ -1,5 +1,8 @@
 // The bus: a batch that leaves when it is full and returns when its last passenger gets off,
 // against one that stops at every step; and several buses.
+#include <cmath>
+#include <utility>
+
 #include "sim/core/number_text.h"
 #include "sim/study/lecture/demos.h"
 #include "sim/study/lecture/lecture_run.h"
@@ -8,6 +11,8 @@ namespace headway {
 namespace {
 
 constexpr double kSecondsADay = 86'400;
+// The lecture's figures: one provider's estimate of what it generates, and one training run.
+constexpr double kProviderTokensADay = 8.6e12, kTrainingTokens = 32e12;
 
 double share_of(const RunSummary& r, LatencyPart part) {
   return 100 * r.attribution_ms[static_cast<std::size_t>(part)] / r.e2el_ms.mean;
@@ -83,12 +88,22 @@ DemoAnswer run_copies_demo(const std::string& name) {
                           : "takes " + now + " ms where it took " + then +
                                 ": copies buy throughput, and no latency.");
   }
+  DemoTable scale{"What one provider is estimated to generate, and one training run",
+                  {{"tokens", "trillion", "copies for a day", "days of that provider"}}};
+  for (const auto& [what, tokens] : {std::pair{"a provider's day", kProviderTokensADay},
+                                     std::pair{"a training run", kTrainingTokens}}) {
+    scale.rows.push_back({what, fixed(tokens / 1e12, 1),
+                          grouped(std::llround(std::ceil(tokens / (first_rate * kSecondsADay)))),
+                          fixed(tokens / kProviderTokensADay, 2)});
+  }
   DemoAnswer demo;
   demo.setup = base.model.name + " on " + base.gpu_name + " (" + base.profile +
                "), each copy with a GPU and " + std::to_string(base.workload.max_concurrency) +
                " users of its own who wait for one answer before they ask again.";
-  demo.tables = {table};
-  demo.answer = answer;
+  demo.tables = {table, scale};
+  demo.answer = answer + " A provider's day of " + scale.rows[1][1] + " trillion tokens takes " +
+                scale.rows[1][2] + " such copies, and " + scale.rows[2][3] +
+                " such days are a training run.";
   return demo;
 }
 

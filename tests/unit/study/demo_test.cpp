@@ -147,6 +147,15 @@ TEST_CASE("demos agree with what is known of them", "[unit][study]") {
     CHECK(value(rows(chunking), row, 4) < value(rows(chunking), row - 1, 4));  // the longest gap
   }
   const DemoAnswer copies = run_copies_demo("lecture/13-copies");
+  // 8.6e12 tokens a day against 32e12 of a training run.
+  const DemoTable& scale = copies.tables.at(1);
+  CHECK(scale.rows.at(1).at(1) == "8.6");
+  CHECK(scale.rows.at(2).at(1) == "32.0");
+  CHECK(scale.rows.at(2).at(3) == "3.72");
+  const double one_copy = value(rows(copies), 1, 5) * 86'400;  // its output, tokens a day
+  std::string needed = scale.rows.at(1).at(2);
+  std::erase(needed, ' ');
+  CHECK(std::stod(needed) == Approx(8.6e12 / one_copy).epsilon(0.001));
   for (std::size_t row = 1; row < rows(copies).size(); ++row) {
     CHECK(value(rows(copies), row, 6) == Approx(value(rows(copies), row, 0)).epsilon(0.01));
     CHECK(value(rows(copies), row, 3) == Approx(value(rows(copies), 1, 3)).epsilon(0.01));
