@@ -20,10 +20,18 @@ class Refinement {
     }
   }
 
+  // Few are wanted, and neighbours are alike: several at a time, with a branch for all of them.
   void look_at(const std::int64_t* values, std::size_t n, std::int64_t count) {
+    constexpr std::size_t kBlock = 16;
     const std::uint8_t* wanted = wanted_.data();
-    for (std::size_t i = 0; i < n; ++i) {
-      if (wanted[ValueSketch::bucket_of(values[i])] != 0) runs_.push_back({values[i], count});
+    for (std::size_t i = 0; i < n; i += kBlock) {
+      const std::size_t end = std::min(i + kBlock, n);
+      std::uint8_t any = 0;
+      for (std::size_t k = i; k < end; ++k) any |= wanted[ValueSketch::bucket_of(values[k])];
+      if (any == 0) continue;
+      for (std::size_t k = i; k < end; ++k) {
+        if (wanted[ValueSketch::bucket_of(values[k])] != 0) runs_.push_back({values[k], count});
+      }
     }
   }
 
