@@ -10,7 +10,7 @@
 #include "sim/core/errors.h"
 #include "sim/core/random.h"
 #include "sim/replica/replica_step.h"
-#include "sim/scheduling/vllm_v0.h"
+#include "tests/contract/same_state.h"
 #include "tests/contract/scheduler_case.h"
 #include "tests/support/catch.h"
 
@@ -115,31 +115,8 @@ void same_update(const StepUpdate& a, const StepUpdate& b) {
 }
 
 void same_state(const Side& a, const Side& b) {
-  b.scheduler->settle();
   b.scheduler->check_kv();
-  const KvUsage x = a.scheduler->kv_usage();
-  const KvUsage y = b.scheduler->kv_usage();
-  SIM_CHECK(x.held_blocks == y.held_blocks && x.free_blocks == y.free_blocks, "blocks");
-  SIM_CHECK(x.cached_blocks == y.cached_blocks && x.tokens_stored == y.tokens_stored, "tokens");
-  SIM_CHECK(x.prefix_hits == y.prefix_hits && x.prefix_queries == y.prefix_queries, "prefix hits");
-  SIM_CHECK(x.tokens_reserved_later == y.tokens_reserved_later);
-  SIM_CHECK(x.tokens_never_used == y.tokens_never_used);
-  SIM_CHECK(a.scheduler->waiting() == b.scheduler->waiting(), "waiting");
-  SIM_CHECK(a.scheduler->running() == b.scheduler->running(), "running");
-  for (std::size_t i = 0; i < a.sequences.size(); ++i) {
-    const Sequence& s = a.sequences[i];
-    const Sequence& t = b.sequences[i];
-    SIM_CHECK(s.state == t.state && s.output_tokens == t.output_tokens, "sequence");
-    SIM_CHECK(s.computed_tokens == t.computed_tokens && s.placeholders == t.placeholders);
-  }
-  if (auto* v = dynamic_cast<VllmV0*>(a.scheduler.get())) {
-    auto* w = dynamic_cast<VllmV0*>(b.scheduler.get());
-    const VllmV0::Queue mine = v->running_queue(), theirs = w->running_queue();
-    for (std::size_t i = 0; i < mine.size(); ++i) {
-      SIM_CHECK(mine[i]->slot == theirs[i]->slot, "order of the running");
-      SIM_CHECK(v->kv().table(mine[i]->slot) == w->kv().table(mine[i]->slot), "block ids");
-    }
-  }
+  contract::same_state(*a.scheduler, a.sequences, *b.scheduler, b.sequences);
 }
 
 struct Counts {

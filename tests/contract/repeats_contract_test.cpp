@@ -8,8 +8,7 @@
 
 #include "sim/core/errors.h"
 #include "sim/core/random.h"
-#include "sim/scheduling/sglang.h"
-#include "sim/scheduling/vllm_v0.h"
+#include "tests/contract/same_state.h"
 #include "tests/contract/scheduler_case.h"
 #include "tests/support/catch.h"
 
@@ -60,33 +59,7 @@ void same_plan(const StepPlan& a, const StepPlan& b) {
 }
 
 void same_state(const Side& a, const Side& b) {
-  a.scheduler->settle();
-  b.scheduler->settle();
-  const KvUsage x = a.scheduler->kv_usage();
-  const KvUsage y = b.scheduler->kv_usage();
-  SIM_CHECK(x.held_blocks == y.held_blocks && x.free_blocks == y.free_blocks, "blocks");
-  SIM_CHECK(x.cached_blocks == y.cached_blocks && x.tokens_stored == y.tokens_stored, "tokens");
-  SIM_CHECK(x.prefix_hits == y.prefix_hits && x.prefix_queries == y.prefix_queries, "prefix hits");
-  SIM_CHECK(a.scheduler->waiting() == b.scheduler->waiting());
-  SIM_CHECK(a.scheduler->running() == b.scheduler->running());
-  for (std::size_t i = 0; i < a.sequences.size(); ++i) {
-    const Sequence& s = a.sequences[i];
-    const Sequence& t = b.sequences[i];
-    SIM_CHECK(s.state == t.state && s.output_tokens == t.output_tokens, "sequence");
-    SIM_CHECK(s.computed_tokens == t.computed_tokens && s.placeholders == t.placeholders);
-  }
-  if (auto* v = dynamic_cast<VllmV0*>(a.scheduler.get())) {
-    auto* w = dynamic_cast<VllmV0*>(b.scheduler.get());
-    for (const Sequence* s : v->running_queue()) {
-      SIM_CHECK(v->kv().table(s->slot) == w->kv().table(s->slot), "block ids");
-    }
-  }
-  if (const auto* v = dynamic_cast<const Sglang*>(a.scheduler.get())) {
-    const auto* w = dynamic_cast<const Sglang*>(b.scheduler.get());
-    SIM_CHECK(v->new_token_ratio() == w->new_token_ratio(), "new_token_ratio");
-    SIM_CHECK(v->pool().available_tokens() == w->pool().available_tokens());
-    SIM_CHECK(v->pool().evictable_tokens() == w->pool().evictable_tokens());
-  }
+  contract::same_state(*a.scheduler, a.sequences, *b.scheduler, b.sequences);
 }
 
 class Twins {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "sim/metrics/run_metrics.h"
-#include "tests/support/bench_engine.h"
+#include "tests/support/busy_engine.h"
 #include "tests/support/catch.h"
 
 using namespace headway;
@@ -52,31 +52,15 @@ class Watch : public Observer {
 
 // Two replicas of three engines, short of memory.
 BenchEngine busy_engine(const std::string& scheduler, bool in_step) {
-  BenchEngine bench(scheduler);
-  bench.cost(3000.0, 15.0, 40.0);
-  bench.engine().max_num_seqs = 16;
-  bench.engine().batch_size = 16;
-  bench.engine().batch_timeout_ms = 20;
-  bench.engine().max_num_batched_tokens = 1024;
-  bench.engine().max_model_len = 1024;
-  bench.engine().n_parallel = 16;
-  bench.engine().chunked_prefill_size = 256;
-  bench.blueprint.replica.max_model_len = 1024;
+  BenchEngine bench = headway::busy_engine(scheduler);
   bench.blueprint.replica.in_step = in_step;
   bench.blueprint.data_parallel_size = 3;
-  bench.blueprint.scheduler.num_blocks = 100;
-  bench.blueprint.replica.host.per_request = SimTime::from_ms(3);
-  bench.blueprint.replica.host.per_step = SimTime::from_us(200);
+  bench.blueprint.scheduler.num_blocks = 100;  // of each engine
   if (scheduler == "vllm-v1") {
     bench.engine().async_scheduling = true;
     bench.blueprint.scheduler.batches_in_flight = bench.blueprint.replica.batches_in_flight = 2;
   }
-  bench.scenario.cluster.replicas = 2;
-  WorkloadOptions& w = bench.workload();
-  w.num_prompts = 300;
-  w.request_rate = 120;
-  w.input_len = {.distribution = "uniform", .low = 1, .high = 600};
-  w.output_len = {.distribution = "uniform", .low = 1, .high = 80};
+  bench.workload().request_rate = 120;
   return bench;
 }
 

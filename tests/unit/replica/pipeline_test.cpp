@@ -11,6 +11,16 @@ struct Ends : Observer {
   void on_step(const StepRecord& step) override { steps.push_back(step); }
 };
 
+void submit(Replica& replica, std::uint64_t requests, std::int32_t output_tokens) {
+  for (std::uint64_t id = 0; id < requests; ++id) {
+    Request r;
+    r.id = id;
+    r.prompt_tokens = 8;
+    r.output_tokens = r.max_tokens = output_tokens;
+    replica.submit(std::move(r), SimTime());
+  }
+}
+
 // Two stages, steps of 1 ms, and two prompts that need a batch each.
 std::vector<StepRecord> two_batches(double slowest_stage) {
   SchedulerConfig c;
@@ -28,13 +38,7 @@ std::vector<StepRecord> two_batches(double slowest_stage) {
   Ends ends;
   Observer* observers[] = {&ends};
   Replica replica(config, make_scheduler(c), std::make_shared<FixedCost>(1000.0, 0.0, 0.0), observers);
-  for (std::uint64_t id = 0; id < 2; ++id) {
-    Request r;
-    r.id = id;
-    r.prompt_tokens = 8;
-    r.output_tokens = r.max_tokens = 1;
-    replica.submit(std::move(r), SimTime());
-  }
+  submit(replica, 2, 1);
   replica.start_steps(SimTime());
   while (replica.next_step_end() != SimTime::never()) {
     const SimTime now = replica.next_step_end();
@@ -70,13 +74,7 @@ TEST_CASE("the host's time for an admission is spent once a request", "[unit][re
   Ends ends;
   Observer* observers[] = {&ends};
   Replica replica(config, make_scheduler(c), std::make_shared<FixedCost>(1000.0, 0.0, 0.0), observers);
-  for (std::uint64_t id = 0; id < 3; ++id) {
-    Request r;
-    r.id = id;
-    r.prompt_tokens = 8;
-    r.output_tokens = r.max_tokens = 2;
-    replica.submit(std::move(r), SimTime());
-  }
+  submit(replica, 3, 2);
   replica.start_steps(SimTime());
   replica.end_step(replica.next_step_end());
   replica.start_steps(SimTime::from_us(1210));
