@@ -25,7 +25,7 @@ struct DecodeRunRecord {
   // The first step, complete. The others differ in number, times, GPU time and KV.
   StepRecord first;
   std::span<const SimTime> ends;             // of every step; not empty
-  std::int64_t ends_sum_ns = 0;              // over them
+  std::int64_t ends_after_first_ns = 0;      // over them: how long after the first
   std::span<const double> gpu_us;            // of every step
   std::span<const std::uint8_t> from;        // Coverage of the part of it that changes
   std::size_t changing_class = 0;            // OpClass of that part

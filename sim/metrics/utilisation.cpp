@@ -89,8 +89,8 @@ void Utilisation::on_decode_run(const DecodeRunRecord& run) {
   const std::int64_t kv_blocks = s.kv_blocks - run.given_back.blocks;
   const std::int64_t most_kv = kv_blocks + run.most_blocks_taken_by(later);
   // Above the first step's, x ns: what is added with a step counts from its start to the end.
-  const std::int64_t starts_ns = run.ends_sum_ns - run.ends.back().ns();
-  const auto stored = static_cast<double>(later * run.ends.back().ns() - starts_ns);
+  const SimTime all = run.ends.back() - run.ends[0];
+  const auto stored = static_cast<double>(run.steps() * all.ns() - run.ends_after_first_ns);
   double taken = 0;
   const auto period = std::ssize(run.blocks_taken) - 1;
   for (std::int64_t place = 0; place < std::min(period, later); ++place) {
@@ -99,7 +99,7 @@ void Utilisation::on_decode_run(const DecodeRunRecord& run) {
     if (blocks == 0) continue;
     for (std::int64_t i = place; i < later; i += period) {
       const SimTime held = run.ends.back() - run.ends[static_cast<std::size_t>(i)];
-      taken += static_cast<double>(blocks * held.ns());
+      taken += static_cast<double>(blocks) * static_cast<double>(held.ns());
     }
   }
   std::array<double, 4> changing_us{};

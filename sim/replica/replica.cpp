@@ -268,17 +268,17 @@ void Replica::depart(ActiveSequence& a, SimTime now, bool failed, std::string re
   for (const Sequence* m : a.group->sequences.members) leaving_slots_.push_back({m->slot, after_steps});
 }
 
-// Sum and exclusive or: cheap, the same in any grouping, and made of vectors.
+// Sum (modulo 2^64: late ends overflow it) and exclusive or: cheap, the same in any grouping, and made
+// of vectors.
 std::int64_t Replica::note_ends(std::span<const SimTime> ends) {
-  std::int64_t sum = 0;
-  std::uint64_t all = 0;
+  std::uint64_t sum = 0, all = 0;
   for (const SimTime end : ends) {
-    sum += end.ns();
+    sum += static_cast<std::uint64_t>(end.ns());
     all ^= static_cast<std::uint64_t>(end.ns());
   }
-  ends_sum_ += static_cast<std::uint64_t>(sum);
+  ends_sum_ += sum;
   ends_xor_ ^= all;
-  return sum;
+  return static_cast<std::int64_t>(sum - ends.size() * static_cast<std::uint64_t>(ends[0].ns()));
 }
 
 std::uint64_t Replica::timeline() const { return combine64(ends_sum_, ends_xor_); }

@@ -130,7 +130,7 @@ class Replica {
   void emit_tokens(const StepUpdate& update, SimTime now);
   void depart(ActiveSequence& a, SimTime now, bool failed, std::string reason);
   void check_conservation() const;
-  std::int64_t note_ends(std::span<const SimTime> ends);  // their sum, in ns
+  std::int64_t note_ends(std::span<const SimTime> ends);  // over them: ns after the first
 
   // Runs of decode steps (replica_run.cpp).
   bool steps_alike() const;

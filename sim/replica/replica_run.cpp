@@ -185,7 +185,7 @@ void Replica::settle_run(std::int64_t ended, std::int64_t repeated) {
   record.block_size = front.kv.block_size;
   record.given_back = run_.given_back;
 
-  record.ends_sum_ns = note_ends(record.ends);
+  record.ends_after_first_ns = note_ends(record.ends);
   const SimTime longest = longest_gap_of(record.ends);
   advance_ledger(front, run_.ends[0]);
   const bool gathered = front.plan.decodes.sequences > 0;  // all of them
