@@ -30,7 +30,7 @@ class Simulation {
         observers_(observers.begin(), observers.end()),
         blueprint_(std::move(blueprint)),
         client_(open(scenario), scenario.workload.max_concurrency),
-        router_(make_router(scenario.cluster.router, scenario.seed)),
+        router_(find_router(scenario.cluster.router).make({scenario.seed})),
         dp_(static_cast<std::uint32_t>(blueprint_.data_parallel_size)),
         group_(blueprint_.replica.in_step ? dp_ : 1),
         step_ends_(static_cast<std::size_t>(scenario.cluster.replicas) * dp_ / group_) {
@@ -46,6 +46,7 @@ class Simulation {
       seats_.push_back({RankGroup(std::move(ranks), blueprint_.cost), 0, SimTime::never()});
     }
     loads_.resize(static_cast<std::size_t>(scenario.cluster.replicas));
+    for (std::size_t i = 0; i < loads_.size(); ++i) loads_[i].replica = static_cast<std::uint32_t>(i);
     if (dp_ > 1) balancers_.assign(loads_.size(), DpBalancer(dp_));
   }
 
@@ -135,7 +136,7 @@ class Simulation {
     ++outcome_.requests;
     note(now, request.id);
     for (Observer* o : observers_) o->on_arrival(request.id, now);
-    const auto chosen = static_cast<std::uint32_t>(router_->choose(request, loads_));
+    const auto chosen = static_cast<std::uint32_t>(router_->choose(request, loads_, now));
     ++loads_[chosen].outstanding;
     std::uint32_t engine = chosen * dp_;
     if (dp_ > 1) engine += static_cast<std::uint32_t>(balancers_[chosen].choose(now));

@@ -7,7 +7,7 @@ namespace {
 
 class LeastOutstanding : public Router {
  public:
-  std::size_t choose(const Request&, std::span<const ReplicaLoad> loads) override {
+  std::size_t choose(const Request&, std::span<const ReplicaLoad> loads, SimTime) override {
     const auto best = std::min_element(loads.begin(), loads.end(), [](auto& a, auto& b) {
       return a.outstanding < b.outstanding;  // the first of equals
     });
@@ -17,7 +17,7 @@ class LeastOutstanding : public Router {
 
 }  // namespace
 
-std::unique_ptr<Router> make_least_outstanding(std::uint64_t) {
+std::unique_ptr<Router> make_least_outstanding(const RouterConfig&) {
   return std::make_unique<LeastOutstanding>();
 }
 

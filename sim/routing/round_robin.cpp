@@ -5,7 +5,7 @@ namespace {
 
 class RoundRobin : public Router {
  public:
-  std::size_t choose(const Request&, std::span<const ReplicaLoad> loads) override {
+  std::size_t choose(const Request&, std::span<const ReplicaLoad> loads, SimTime) override {
     return next_++ % loads.size();
   }
 
@@ -15,6 +15,6 @@ class RoundRobin : public Router {
 
 }  // namespace
 
-std::unique_ptr<Router> make_round_robin(std::uint64_t) { return std::make_unique<RoundRobin>(); }
+std::unique_ptr<Router> make_round_robin(const RouterConfig&) { return std::make_unique<RoundRobin>(); }
 
 }  // namespace headway

@@ -19,10 +19,10 @@ constexpr std::array kTable{
 
 std::span<const RouterEntry> router_table() { return kTable; }
 
-std::unique_ptr<Router> make_router(const std::string& name, std::uint64_t seed) {
+const RouterEntry& find_router(const std::string& name) {
   std::vector<std::string> names;
   for (const RouterEntry& entry : kTable) {
-    if (entry.name == name) return entry.make(seed);
+    if (entry.name == name) return entry;
     names.emplace_back(entry.name);
   }
   throw InputError({"", "cluster.router", "\"" + name + "\"", one_of(name, names)});

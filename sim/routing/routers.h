@@ -6,8 +6,8 @@
 
 namespace headway {
 
-std::unique_ptr<Router> make_round_robin(std::uint64_t seed);
-std::unique_ptr<Router> make_random(std::uint64_t seed);
-std::unique_ptr<Router> make_least_outstanding(std::uint64_t seed);
+std::unique_ptr<Router> make_round_robin(const RouterConfig&);
+std::unique_ptr<Router> make_random(const RouterConfig&);
+std::unique_ptr<Router> make_least_outstanding(const RouterConfig&);
 
 }  // namespace headway
