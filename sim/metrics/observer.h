@@ -24,6 +24,7 @@ using LatencySplit = std::array<SimTime, kLatencyParts>;
 struct RequestRecord {
   std::uint64_t id = 0;
   std::int64_t session_id = -1;
+  std::int32_t tenant = 0, priority = 0;
   SimTime arrival, scheduled, first_token, finish;
   SimTime held;                     // waited for a concurrency limit before it was sent
   std::int32_t prompt_tokens = 0;

@@ -20,7 +20,7 @@ void ActiveSequence::clear() {
 void ActiveSequence::open(Request arriving, std::uint32_t slot, std::uint64_t order, SimTime now) {
   request = std::move(arriving);
   sequence = make_sequence(request, slot, order, now);
-  meter.enter(request.arrival, now);
+  meter.enter(request.arrival, now, request.queued);
 }
 
 void ActiveSequence::lose_kv(SimTime now, const TimeLedger& ledger) {
@@ -37,6 +37,8 @@ RequestRecord record_of(const ActiveSequence& a, std::uint32_t replica, SimTime 
   RequestRecord record;
   record.id = request.id;
   record.session_id = request.session_id;
+  record.tenant = request.tenant;
+  record.priority = request.priority;
   record.arrival = request.arrival;
   record.scheduled = failed && a.scheduled == SimTime::never() ? now : a.scheduled;
   record.first_token = failed ? now : a.first_token;

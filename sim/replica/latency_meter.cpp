@@ -4,8 +4,9 @@
 
 namespace headway {
 
-void LatencyMeter::enter(SimTime arrival, SimTime entered) {
-  part(LatencyPart::kHost) += entered - arrival;
+void LatencyMeter::enter(SimTime arrival, SimTime entered, SimTime queued) {
+  part(LatencyPart::kQueue) += queued;
+  part(LatencyPart::kHost) += entered - arrival - queued;
   open(Stretch::kQueued, entered, {});
 }
 

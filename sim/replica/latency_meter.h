@@ -20,8 +20,9 @@ struct TimeLedger {
 // parts sum to finish - arrival, to the nanosecond.
 class LatencyMeter {
  public:
-  // `entered` - `arrival` is host time spent before the engine saw the request.
-  void enter(SimTime arrival, SimTime entered);
+  // Of `entered` - `arrival`, `queued` was spent at the gateway; the rest is host time spent before
+  // the engine saw the request.
+  void enter(SimTime arrival, SimTime entered, SimTime queued = {});
   void scheduled(SimTime now, const TimeLedger& ledger);
   // One of its prefill chunks ran; `own` is the chunk's share of the step's GPU time.
   void prefilled(SimTime now, const TimeLedger& ledger, SimTime own, std::int32_t computed_tokens,

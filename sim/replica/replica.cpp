@@ -83,7 +83,7 @@ void Replica::submit_group(ActiveSequence& leader, SimTime now) {
       member.sequence.slot = slot;
       member.sequence.order = order_++;
       member.sequence.sample = sample;
-      member.meter.enter(leader.request.arrival, now);
+      member.meter.enter(leader.request.arrival, now, leader.request.queued);
       member.unheard = group.sequences.beams;
     }
     member.group = &group;

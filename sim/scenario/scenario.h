@@ -9,6 +9,7 @@
 #include "sim/hardware/gpu_spec.h"
 #include "sim/model/model_spec.h"
 #include "sim/replica/speculation_options.h"
+#include "sim/scenario/admission_options.h"
 #include "sim/scheduling/engine_options.h"
 #include "sim/workload/workload_options.h"
 
@@ -31,6 +32,7 @@ struct HostOptions {              // unset = the profile's host block; all zero 
 struct ClusterOptions {
   std::int32_t replicas = 1;
   std::string router = "round-robin";
+  AdmissionOptions admission;
 };
 
 struct SloOptions {               // limits in milliseconds; unset = no limit

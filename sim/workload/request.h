@@ -26,6 +26,7 @@ struct Request {
   std::int32_t turn = 0;            // from 0
   SimTime think_time;               // after the previous turn; unused on turn 0
   SimTime held;                     // time a concurrency limit kept it back before `arrival`
+  SimTime queued;                   // waited at the gateway after `arrival`, before a replica took it
 
   // What its tokens are, for prefix caches (see token_at). Empty = unlike any other request.
   std::int64_t prefix_group = -1;        // requests of a group share their first tokens

@@ -31,6 +31,16 @@ TEST_CASE("INV-3: a request's life splits into parts that sum to its latency", "
   CHECK(sum == 300);
 }
 
+TEST_CASE("time at the gateway is queueing, the rest before the engine is the host's",
+          "[unit][replica]") {
+  LatencyMeter meter;
+  meter.enter(at(100), at(190), at(70));
+  meter.scheduled(at(200), {});
+  meter.finish(at(200), {});
+  CHECK(part(meter, LatencyPart::kQueue) == 70 + 10);
+  CHECK(part(meter, LatencyPart::kHost) == 20);
+}
+
 TEST_CASE("preemption loss lasts until the next token of the resumed sequence", "[unit][replica]") {
   LatencyMeter meter;
   meter.enter(at(0), at(0));
