@@ -16,8 +16,11 @@ enum class LatencyPart : std::uint8_t {
   kDecode,        // its own tokens being generated
   kPreemption,    // from losing its KV until it was back where it had been
   kHost,          // host terms: per request, per step, per sequence
+  kTransfer,      // between two replicas: its KV waiting to be sent, and being sent
+  kRetry,         // lost with a replica that failed, until it was sent to another one
 };
-inline constexpr std::size_t kLatencyParts = 6;
+inline constexpr std::size_t kLatencyParts = 8;
+inline constexpr std::size_t kUsualParts = 6;  // the others are told of only where there are some
 using LatencySplit = std::array<SimTime, kLatencyParts>;
 
 // A finished (or rejected) request, as announced by its replica.

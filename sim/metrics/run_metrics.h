@@ -14,7 +14,7 @@ namespace headway {
 struct MetricsOptions {
   SloLimits slo;
   bool keep_requests =
-      false;  // every RequestRecord, in order of finish: sizeof(RequestRecord) = 184 bytes each
+      false;  // every RequestRecord, in order of finish: sizeof(RequestRecord) = 200 bytes each
 };
 
 // All the numbers of a run in one observer. Memory: that of LatencyMetrics (bounded, some 300 MB at

@@ -6,7 +6,7 @@ namespace {
 constexpr int kSeconds = 9, kMilliseconds = 6, kMicroseconds = 3;
 
 void write_latencies(CsvWriter& csv, const RequestRecord& r) {
-  for (SimTime part : r.split) csv.decimal(part.ns(), kMilliseconds);
+  for (std::size_t i = 0; i < kUsualParts; ++i) csv.decimal(r.split[i].ns(), kMilliseconds);
   csv.decimal(ttft_of(r).ns(), kMilliseconds);
   if (const auto tpot = tpot_ms_of(r)) {
     csv.number(*tpot, kMilliseconds);
@@ -39,7 +39,7 @@ void RequestsCsv::on_finish(const RequestRecord& r) {
   csv_.integer(r.output_tokens);
   csv_.integer(r.cached_tokens);
   if (r.failed) {
-    for (std::size_t i = 0; i < kLatencyParts + 4; ++i) csv_.empty();
+    for (std::size_t i = 0; i < kUsualParts + 4; ++i) csv_.empty();
   } else {
     write_latencies(csv_, r);
   }
@@ -50,6 +50,13 @@ void RequestsCsv::on_finish(const RequestRecord& r) {
     csv_.text(judge_slo(slo_, r).all() ? "true" : "false");
   } else {
     csv_.empty();
+  }
+  for (std::size_t i = kUsualParts; between_replicas_ && i < kLatencyParts; ++i) {
+    if (r.failed) {
+      csv_.empty();
+    } else {
+      csv_.decimal(r.split[i].ns(), kMilliseconds);
+    }
   }
   csv_.end_row();
 }

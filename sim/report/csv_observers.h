@@ -13,6 +13,8 @@ inline constexpr std::string_view kRequestsCsvHeader =
     "request_id,session_id,arrival_s,scheduled_s,first_token_s,finish_s,input_tokens,output_tokens,"
     "cached_tokens,queue_ms,prefill_ms,interference_ms,decode_ms,preemption_ms,host_ms,ttft_ms,"
     "tpot_ms,e2el_ms,max_itl_ms,preemptions,replica,finish_reason,slo_ok";
+// Of fleets whose requests may change replicas.
+inline constexpr std::string_view kBetweenReplicasCsvHeader = ",transfer_ms,retry_ms";
 inline constexpr std::string_view kStepsCsvHeader =
     "replica,step,start_s,duration_us,batch,prefill_tokens,decode_tokens,cached_tokens,running,"
     "waiting,kv_blocks,preempted,gpu_us,host_us";
@@ -23,13 +25,19 @@ inline constexpr std::string_view kStepsCsvHeader =
 // The file appears at commit(), which the caller makes when the whole run has succeeded.
 class RequestsCsv final : public Observer {
  public:
-  RequestsCsv(const std::string& path, SloLimits slo) : csv_(path, kRequestsCsvHeader), slo_(slo) {}
+  // `between_replicas`: with kBetweenReplicasCsvHeader's columns.
+  RequestsCsv(const std::string& path, SloLimits slo, bool between_replicas = false)
+      : csv_(path, std::string(kRequestsCsvHeader) +
+                       std::string(between_replicas ? kBetweenReplicasCsvHeader : "")),
+        slo_(slo),
+        between_replicas_(between_replicas) {}
   void on_finish(const RequestRecord& request) override;
   void commit() { csv_.commit(); }
 
  private:
   CsvWriter csv_;
   SloLimits slo_;
+  bool between_replicas_;
 };
 
 // --steps: one row an engine step, in the order the steps ended. commit() as above.

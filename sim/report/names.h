@@ -11,9 +11,10 @@ namespace headway {
 
 // Tags, as they stand in files, and titles, as people read them; in the order of the enums.
 inline constexpr std::array<std::string_view, kLatencyParts> kPartTags = {
-    "queue", "prefill", "interference", "decode", "preemption", "host"};
+    "queue", "prefill", "interference", "decode", "preemption", "host", "transfer", "retry"};
 inline constexpr std::array<std::string_view, kLatencyParts> kPartTitles = {
-    "Queueing", "Own prefill", "Others' prefill", "Decode", "Preemption", "Host"};
+    "Queueing",   "Own prefill", "Others' prefill", "Decode",
+    "Preemption", "Host",        "KV transfer",     "Lost with a replica"};
 inline constexpr std::array<std::string_view, kCoverageKinds> kCoverageTags = {
     "measured", "interpolated", "extrapolated", "roofline"};
 inline constexpr std::array<std::string_view, kOpClasses> kClassTitles = {"Linear layers",

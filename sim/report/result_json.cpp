@@ -46,6 +46,14 @@ Json tagged(const std::array<std::string_view, N>& tags, const std::array<double
   return out;
 }
 
+Json attribution_json(const RunSummary& s) {
+  Json out = tagged(kPartTags, s.attribution_ms);
+  for (std::size_t i = kUsualParts; i < kLatencyParts; ++i) {
+    if (s.attribution_ms[i] == 0) out.erase(std::string(kPartTags[i]));
+  }
+  return out;
+}
+
 Json kv_json(const RunSummary& s, const RunInfo& info) {
   Json budget = Json::object();
   for (const auto& [name, bytes] : info.kv_budget_bytes) budget[name] = bytes;
@@ -147,7 +155,7 @@ Json headway_json(const RunSummary& s, const RunInfo& info) {
   // Said where it is not what the contract promises.
   if (const std::string text = percentiles_text(s); text != "exact") out["percentiles"] = text;
   out["coverage"] = tagged(kCoverageTags, s.engine.coverage_share);
-  out["attribution_ms"] = tagged(kPartTags, s.attribution_ms);
+  out["attribution_ms"] = attribution_json(s);
   out["slo_attainment"] = or_null(s.slo_attainment);
   out["profile"] = embedded(info.profile_json);
   out["engine"] = engine_json(s.engine);

@@ -57,6 +57,7 @@ double ratio(double part, double whole) { return whole > 0 ? part / whole : 0; }
 std::string latency_section(const RunSummary& s) {
   std::string out = rule("Where the mean latency went");
   for (std::size_t i = 0; i < kLatencyParts; ++i) {
+    if (i >= kUsualParts && s.attribution_ms[i] == 0) continue;
     out +=
         share_row(kPartTitles[i], s.attribution_ms[i], ratio(s.attribution_ms[i], s.e2el_ms.mean));
   }

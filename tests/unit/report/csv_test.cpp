@@ -64,6 +64,21 @@ TEST_CASE("requests CSV: the contract's columns, exact times, empty cells where 
         "9,,2.000000000,,,2.500000000,9,0,0,,,,,,,,,,,0,0,\"prompt of 9, \"\"max\"\" 8\",false");
 }
 
+TEST_CASE("requests CSV: what a request spent between replicas, where the fleet has it", "[unit]") {
+  const Folder folder;
+  RequestsCsv csv(folder.file("r.csv"), {}, true);
+  RequestRecord r = finished(7, 1.5, 1.625, 1.75, 2.75, 100, 5);
+  r.split[static_cast<std::size_t>(LatencyPart::kTransfer)] = SimTime::from_us(1250);
+  csv.on_finish(r);
+  csv.on_finish(rejected(9, 2, 2.5, "no"));
+  csv.commit();
+  const auto lines = lines_of(folder.file("r.csv"));
+  REQUIRE(lines.size() == 3);
+  CHECK(lines[0] == std::string(kRequestsCsvHeader) + ",transfer_ms,retry_ms");
+  CHECK(lines[1].substr(lines[1].rfind("length")) == "length,,1.250000,0.000000");
+  CHECK(lines[2].substr(lines[2].rfind("no")) == "no,,,");
+}
+
 TEST_CASE("requests CSV: slo_ok is empty without limits", "[unit]") {
   const Folder folder;
   RequestsCsv csv(folder.file("r.csv"), {});
