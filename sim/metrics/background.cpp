@@ -23,6 +23,7 @@ void BackgroundObserver::Chunk::clear() {
   facts.clear();
   steps.clear();
   finishes.clear();
+  fleets.clear();
   runs.clear();
   used = 0;
 }
@@ -105,6 +106,11 @@ void BackgroundObserver::on_finish(const RequestRecord& request) {
   note(Kind::kFinish);
 }
 
+void BackgroundObserver::on_fleet(const FleetRecord& fleet) {
+  chunk_->fleets.push_back(fleet);
+  note(Kind::kFleet);
+}
+
 void BackgroundObserver::on_end(SimTime now) {
   stop();
   if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
@@ -126,11 +132,12 @@ void BackgroundObserver::listen() {
 }
 
 void BackgroundObserver::tell(Chunk& c) {
-  std::size_t fact = 0, step = 0, finish = 0, run = 0;
+  std::size_t fact = 0, step = 0, finish = 0, run = 0, fleet = 0;
   for (const Kind kind : c.kinds) {
     switch (kind) {
       case Kind::kStep: inner_.on_step(c.steps[step++]); break;
       case Kind::kFinish: inner_.on_finish(c.finishes[finish++]); break;
+      case Kind::kFleet: inner_.on_fleet(c.fleets[fleet++]); break;
       case Kind::kRun: inner_.on_decode_run(c.runs[run++]); break;
       case Kind::kArrival: {
         const Fact& f = c.facts[fact++];

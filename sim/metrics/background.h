@@ -32,10 +32,11 @@ class BackgroundObserver final : public Observer {
   void on_tokens(std::int64_t count, SimTime now) override;
   void on_preemption(std::uint64_t request, std::uint32_t replica, SimTime now) override;
   void on_finish(const RequestRecord& request) override;
+  void on_fleet(const FleetRecord& fleet) override;
   void on_end(SimTime now) override;
 
  private:
-  enum class Kind : std::uint8_t { kArrival, kStep, kRun, kGaps, kTokens, kPreemption, kFinish };
+  enum class Kind : std::uint8_t { kArrival, kStep, kRun, kGaps, kTokens, kPreemption, kFinish, kFleet };
   struct Fact {  // of the calls with numbers alone
     std::int64_t a = 0, b = 0;
     SimTime now;
@@ -46,6 +47,7 @@ class BackgroundObserver final : public Observer {
     std::vector<Fact> facts;
     std::vector<StepRecord> steps;
     std::vector<RequestRecord> finishes;
+    std::vector<FleetRecord> fleets;
     std::vector<DecodeRunRecord> runs;  // their views point into `arrays`
     static constexpr std::size_t kAlignment = 8;
     std::unique_ptr<std::byte[]> arrays;

@@ -67,6 +67,20 @@ struct StepRecord {
 
 struct DecodeRunRecord;  // sim/metrics/decode_run.h
 
+// RequestRecord::replica of a request that left without one: turned away before any replica.
+inline constexpr std::uint32_t kNoReplica = UINT32_MAX;
+
+// How many replicas of a pool are in which state, announced at the start and after every change in a
+// fleet whose replicas come, go or fail.
+struct FleetRecord {
+  SimTime now;
+  std::uint32_t pool = 0;
+  std::int32_t starting = 0;  // weights being loaded
+  std::int32_t ready = 0;     // taking requests
+  std::int32_t draining = 0;  // finishing those they have
+  std::int32_t failed = 0;    // to come back
+};
+
 // Hears the facts of a simulation. Calls come in simulated-time order (per replica; a run of decode
 // steps is told when it is over).
 class Observer {
@@ -88,6 +102,7 @@ class Observer {
   virtual void on_tokens(std::int64_t /*count*/, SimTime /*now*/) {}
   virtual void on_preemption(std::uint64_t /*request*/, std::uint32_t /*replica*/, SimTime /*now*/) {}
   virtual void on_finish(const RequestRecord& /*request*/) {}
+  virtual void on_fleet(const FleetRecord& /*fleet*/) {}
   virtual void on_end(SimTime /*now*/) {}
 };
 
