@@ -2,6 +2,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -30,11 +32,32 @@ class Router {
                              SimTime now) = 0;
   // A request has left the replica (answered, refused, lost); only where RouterEntry::hears_leaving.
   virtual void on_leave(std::uint64_t /*request*/, std::uint32_t /*replica*/) {}
+  // A replica is no more, with all that was in its memory; one of that number may come later.
+  virtual void on_gone(std::uint32_t /*replica*/) {}
 };
+
+// A key of `cluster.router_options` that a router reads: a number.
+struct RouterOption {
+  std::string_view name;
+  std::string_view help;
+  double low = 0, high = 0;  // both included
+  double initial = 0;        // where it is not given
+  bool whole = false;
+};
+using RouterOptions = std::map<std::string, double, std::less<>>;  // those that are given
 
 struct RouterConfig {
   std::uint64_t seed = 0;
+  RouterOptions options = {};
+
+  double value(const RouterOption& option) const {
+    const auto given = options.find(option.name);
+    return given == options.end() ? option.initial : given->second;
+  }
 };
+
+// What a router needs its requests to say; without it, it would be another router in disguise.
+enum class RouterNeed : std::uint8_t { kNothing, kContent, kSessions, kPriorities };
 
 struct RouterEntry {
   std::string_view name;
@@ -42,6 +65,8 @@ struct RouterEntry {
   std::unique_ptr<Router> (*make)(const RouterConfig&);
   bool reads_kv = false;       // looks at ReplicaLoad::kv_share
   bool hears_leaving = false;  // on_leave() is called
+  RouterNeed need = RouterNeed::kNothing;
+  std::span<const RouterOption> options = {};
 };
 std::span<const RouterEntry> router_table();
 // InputError that names the nearest entry when there is none.
