@@ -6,11 +6,15 @@
 #include "sim/cli/console.h"
 #include "sim/cli/execute.h"
 #include "sim/cli/outputs.h"
+#include "sim/cli/report_file.h"
 #include "sim/cli/scenario_arguments.h"
 #include "sim/core/errors.h"
 #include "sim/core/output_file.h"
 #include "sim/core/suggest.h"
 #include "sim/report/capacity_text.h"
+#include "sim/report/explanation.h"
+#include "sim/report/html_capacity.h"
+#include "sim/report/html_page.h"
 #include "sim/study/capacity.h"
 
 namespace headway {
@@ -49,6 +53,7 @@ class CapacityCommand final : public Command {
     arguments.real("--high", "LOAD", high_, "Look no higher");
     arguments.number("--max-runs", "N", max_runs_, 1, "Give up after so many runs (default 400)");
     arguments.text("--save-result", "FILE.json", result_path_, "Write the answer as JSON");
+    declare_report(arguments, report_path_);
     arguments.flag("--json", json_, "Print the answer as JSON");
   }
 
@@ -57,22 +62,41 @@ class CapacityCommand final : public Command {
     const CapacityOptions options = options_for(scenario);
     Outputs outputs;
     outputs.claim("--save-result", result_path_);
+    outputs.claim("--report", report_path_);
     std::unique_ptr<OutputFile> file;
     if (!result_path_.empty()) file = std::make_unique<OutputFile>(result_path_);
+    const std::unique_ptr<OutputFile> report = open_report(report_path_);
     const CapacityAnswer answer = find_capacity(scenario, options);
     if (wants_progress(scenario_.quiet())) print_err("\r\x1b[K");
     const std::string json = capacity_json(scenario, options, answer).dump(2) + "\n";
     const std::string text = json_ ? json : capacity_text(scenario, options, answer);
     if (file) file->write(json);
+    if (report) report->write(report_text(scenario, options, answer));
     if (!outputs.to_stdout())
       print_out(text);
     else if (!scenario_.quiet())
       print_err(text);
     if (file) outputs.commit(result_path_, *file);
+    if (report) outputs.commit(report_path_, *report);
     return 0;
   }
 
  private:
+  // The run at the answer once more, for its figures.
+  std::string report_text(const Scenario& scenario, const CapacityOptions& options,
+                          const CapacityAnswer& answer) const {
+    Scenario at = scenario_at(scenario, options.axis, answer.at.load);
+    at.seed = answer.at.seed;
+    RunRecorder recorder;
+    Observer* const extra[] = {&recorder};
+    const Execution run = execute(at, extra, false, {}, nullptr, true);
+    const ReportHead head{scenario.name, command_line(), report_notes(run)};
+    const ReportRun shown = report_run("", explain_run(run.summary), run, recorder);
+    return report_html(report_page(), [&](std::size_t columns) {
+      return capacity_report(head, scenario, options, answer, shown, columns);
+    });
+  }
+
   CapacityOptions options_for(const Scenario& scenario) {
     CapacityOptions o;
     o.axis = parse_axis(find_);
@@ -122,7 +146,7 @@ class CapacityCommand final : public Command {
   std::vector<std::string> slos_;
   std::optional<double> attainment_, tolerance_, low_, high_;
   std::optional<std::int64_t> seeds_, max_runs_;
-  std::string find_, result_path_;
+  std::string find_, result_path_, report_path_;
   bool json_ = false;
 };
 

@@ -41,6 +41,13 @@ class Command {
   virtual ~Command() = default;
   virtual void declare(Arguments& arguments) = 0;
   virtual int run() = 0;  // the exit code; InputError and StudyError for the rest
+
+  // What was typed, quoted for a shell where that is needed.
+  const std::string& command_line() const { return command_line_; }
+  void set_command_line(int argc, char** argv);
+
+ private:
+  std::string command_line_;
 };
 
 // One row of the visible table: "trace inspect" is a subcommand of "trace".

@@ -1,9 +1,11 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <functional>
 #include <map>
+#include <string_view>
 
 #include "sim/cli/command.h"
 #include "sim/cli/console.h"
@@ -181,7 +183,23 @@ void explain_unknown(CLI::App& root, int argc, char** argv) {
   }
 }
 
+std::string shell_word(const std::string& word) {
+  const bool plain = !word.empty() && std::all_of(word.begin(), word.end(), [](unsigned char c) {
+    return std::isalnum(c) != 0 || std::string_view("-_./=:,+@%").find(static_cast<char>(c)) !=
+                                       std::string_view::npos;
+  });
+  if (plain) return word;
+  std::string quoted = "'";
+  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
 }  // namespace
+
+void Command::set_command_line(int argc, char** argv) {
+  command_line_ = "headway";
+  for (int i = 1; i < argc; ++i) command_line_ += " " + shell_word(argv[i]);
+}
 
 std::unique_ptr<Command> parse_command_line(int argc, char** argv) {
   Program program;
@@ -200,7 +218,9 @@ std::unique_ptr<Command> parse_command_line(int argc, char** argv) {
   }
   for (auto& [leaf, command] : program.commands) {
     const bool went_on = !leaf->get_subcommands().empty();  // to "sweep merge" from "sweep"
-    if (leaf->parsed() && !went_on) return std::move(command);
+    if (!leaf->parsed() || went_on) continue;
+    command->set_command_line(argc, argv);
+    return std::move(command);
   }
   throw InternalError("a command line without a command was accepted");
 }

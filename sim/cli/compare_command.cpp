@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <atomic>
 #include <deque>
 #include <memory>
@@ -10,6 +11,7 @@
 #include "sim/cli/execute.h"
 #include "sim/cli/outputs.h"
 #include "sim/cli/replicates.h"
+#include "sim/cli/report_file.h"
 #include "sim/cli/scenario_arguments.h"
 #include "sim/cli/variants.h"
 #include "sim/core/errors.h"
@@ -19,11 +21,13 @@
 #include "sim/report/cdf_svg.h"
 #include "sim/report/compare_table.h"
 #include "sim/report/explanation.h"
+#include "sim/report/html_page.h"
 #include "sim/report/paired_table.h"
 #include "sim/report/result_json.h"
 #include "sim/report/terminal.h"
 #include "sim/report/terminal_block.h"
 #include "sim/scheduling/scheduler.h"
+#include "sim/study/capacity.h"
 
 namespace headway {
 namespace {
@@ -52,6 +56,7 @@ class CompareCommand final : public Command {
                    "standard deviation), where the profile does not say");
     arguments.text("--save-result", "FILE.json", result_path_, "Write the table and every summary");
     arguments.text("--svg", "FILE.svg", svg_path_, "Draw the latency distributions");
+    declare_report(arguments, report_path_);
     arguments.flag("--markdown", markdown_, "Print the table as Markdown");
     arguments.flag("--json", json_, "Print the table as JSON");
   }
@@ -77,10 +82,12 @@ class CompareCommand final : public Command {
     Outputs outputs;
     outputs.claim("--save-result", result_path_);
     outputs.claim("--svg", svg_path_);
+    outputs.claim("--report", report_path_);
     std::unique_ptr<OutputFile> file, picture;
     if (!result_path_.empty()) file = std::make_unique<OutputFile>(result_path_);
     if (!svg_path_.empty()) picture = std::make_unique<OutputFile>(svg_path_);
-    const std::string table = simulate_all(variants, scenarios, file.get());
+    const std::unique_ptr<OutputFile> report = open_report(report_path_);
+    const std::string table = simulate_all(variants, scenarios, {file.get(), report.get()});
     if (picture) picture->write(latency_svg(variants, scenarios.front()));
     // Where a file goes to stdout, the table is talk.
     if (!outputs.to_stdout())
@@ -89,18 +96,25 @@ class CompareCommand final : public Command {
       print_err(table);
     if (file) outputs.commit(result_path_, *file);
     if (picture) outputs.commit(svg_path_, *picture);
+    if (report) outputs.commit(report_path_, *report);
     return 0;
   }
 
  private:
-  // The table as text, and into `file` (may be null) with the rest.
+  struct Files {
+    OutputFile* result;  // null where not asked for
+    OutputFile* report;
+  };
+
+  // The table as text, and into the files with the rest.
   std::string simulate_all(const std::vector<Variant>& variants,
-                           const std::vector<Scenario>& scenarios, OutputFile* file) {
+                           const std::vector<Scenario>& scenarios, const Files& files) {
     const Replicates replicates(scenarios, static_cast<std::size_t>(replicates_.value_or(1)),
                                 run_sigma());
     const std::size_t each = replicates.count();
     std::vector<Execution> runs(variants.size() * each);
     if (!svg_path_.empty()) curves_.resize(variants.size());
+    if (files.report != nullptr) recorders_.resize(std::min(variants.size(), kMostCurves));
     const RunOptions options = scenario_.run_options();
     if (options.threads > 1 && runs.size() > 1) {
       run_together(variants, replicates, runs, options);
@@ -118,18 +132,38 @@ class CompareCommand final : public Command {
       for (std::size_t k = 0; k < each; ++k) {
         const Execution& run = runs[i * each + k];
         rows.back().runs.push_back(run.summary);
-        if (file != nullptr) results.push_back(result_json(run.summary, run.info));
+        if (files.result != nullptr) results.push_back(result_json(run.summary, run.info));
       }
     }
     const std::string title = scenarios.front().name;
     const std::uint64_t seed = scenarios.front().seed;
-    if (file != nullptr) {
+    if (files.result != nullptr) {
       nlohmann::ordered_json all = compare_json(rows, title);
       if (each > 1) all["paired"] = paired_json(rows, seed);
       all["results"] = std::move(results);
-      file->write(all.dump(2) + "\n");
+      files.result->write(all.dump(2) + "\n");
     }
+    if (files.report != nullptr) files.report->write(report_text(rows, runs, scenarios));
     return table(rows, title, seed);
+  }
+
+  std::string report_text(const std::vector<CompareRow>& rows, const std::vector<Execution>& runs,
+                          const std::vector<Scenario>& scenarios) const {
+    const std::size_t each = runs.size() / rows.size();
+    ReportHead head{scenarios.front().name, command_line(), {}};
+    std::vector<ReportRun> shown;
+    std::vector<ParetoPoint> points;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const Execution& run = runs[i * each];
+      for (const std::string& note : report_notes(run)) head.notes.push_back(rows[i].label + ": " + note);
+      points.push_back(pareto_point(rows[i].label, gpus_of(scenarios[i]), run.summary, true));
+      if (i >= recorders_.size()) continue;
+      shown.push_back(report_run(rows[i].label, rows[i].explanation, run, recorders_[i]));
+    }
+    const ComparedRuns compared{rows, shown, points, scenarios.front().seed};
+    return report_html(report_page(), [&](std::size_t columns) {
+      return compare_report(head, compared, columns);
+    });
   }
 
   // Run i of them all: replicate i % K of variant i / K. The picture shows the first replicates.
@@ -138,7 +172,9 @@ class CompareCommand final : public Command {
     const std::size_t variant = i / replicates.count(), k = i % replicates.count();
     std::vector<Observer*> extra;
     if (!svg_path_.empty() && k == 0) extra.push_back(&curves_[variant]);
-    return replicates.run(variant, k, extra, progress, options);
+    const bool shown = k == 0 && variant < recorders_.size();
+    if (shown) extra.push_back(&recorders_[variant]);
+    return replicates.run(variant, k, extra, progress, options, shown);
   }
 
   std::optional<double> run_sigma() const {
@@ -224,8 +260,9 @@ class CompareCommand final : public Command {
   std::vector<std::string> vary_;
   std::optional<std::int64_t> replicates_;
   std::optional<double> run_sigma_;
-  std::string result_path_, svg_path_;
-  std::deque<LatencyMetrics> curves_;  // by variant, when a picture is wanted
+  std::string result_path_, svg_path_, report_path_;
+  std::deque<LatencyMetrics> curves_;    // by variant, when a picture is wanted
+  std::deque<RunRecorder> recorders_;    // of the first variants, when a report is
   bool markdown_ = false, json_ = false;
 };
 

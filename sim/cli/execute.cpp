@@ -78,7 +78,7 @@ SloLimits slo_limits(const Scenario& s) { return {s.slo.ttft_ms, s.slo.tpot_ms, 
 bool wants_progress(bool quiet) { return !quiet && is_terminal(stderr); }
 
 Execution execute(const Scenario& scenario, std::span<Observer* const> extra, bool show_progress,
-                  const RunOptions& options, const Profile* profile) {
+                  const RunOptions& options, const Profile* profile, bool with_curves) {
   const WorkloadOptions& w = scenario.workload;
   RunMetrics metrics({slo_limits(scenario), false});
   FailureCounter failures;
@@ -101,6 +101,7 @@ Execution execute(const Scenario& scenario, std::span<Observer* const> extra, bo
   const double wall_s =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   result.summary = metrics.result();
+  if (with_curves) result.curves = curves_of(metrics.latency());
   result.info = describe_run(scenario, result.outcome, wall_s);
   result.failures = std::move(failures.reasons);
   return result;

@@ -23,13 +23,13 @@ Replicates::Replicates(std::span<const Scenario> scenarios, std::size_t count,
 }
 
 Execution Replicates::run(std::size_t scenario, std::size_t k, std::span<Observer* const> extra,
-                          bool progress, const RunOptions& options) const {
+                          bool progress, const RunOptions& options, bool with_curves) const {
   Scenario s = scenarios_[scenario];
   s.seed += k;
   const auto draws = drawn_.find(s.profile);
   const Profile* profile =
       draws == drawn_.end() || draws->second.empty() ? nullptr : &draws->second[k];
-  return execute(s, extra, progress, options, profile);
+  return execute(s, extra, progress, options, profile, with_curves);
 }
 
 std::string Replicates::note(std::span<const Execution> runs) const {

@@ -26,7 +26,7 @@ class Replicates {
   std::size_t count() const { return count_; }
   // Thread-safe.
   Execution run(std::size_t scenario, std::size_t k, std::span<Observer* const> extra,
-                bool progress, const RunOptions& options) const;
+                bool progress, const RunOptions& options, bool with_curves = false) const;
   // Where replicates that should differ are one and the same run, for the user to know; "" = nowhere.
   // `runs`: all of them, those of a scenario together.
   std::string note(std::span<const Execution> runs) const;

@@ -5,9 +5,12 @@
 #include "sim/cli/console.h"
 #include "sim/cli/execute.h"
 #include "sim/cli/outputs.h"
+#include "sim/cli/report_file.h"
 #include "sim/cli/scenario_arguments.h"
 #include "sim/core/output_file.h"
 #include "sim/report/csv_observers.h"
+#include "sim/report/explanation.h"
+#include "sim/report/html_page.h"
 #include "sim/report/result_json.h"
 #include "sim/report/terminal_block.h"
 
@@ -22,6 +25,7 @@ class RunCommand final : public Command {
                    "Write the summary, with the keys of vllm bench serve");
     arguments.text("--requests", "FILE.csv", requests_path_, "Write one row a request");
     arguments.text("--steps", "FILE.csv", steps_path_, "Write one row an engine step");
+    declare_report(arguments, report_path_);
     arguments.flag("--print-scenario", print_scenario_,
                    "Print the resolved scenario and stop, without simulating");
   }
@@ -42,6 +46,7 @@ class RunCommand final : public Command {
     outputs.claim("--save-result", result_path_);
     outputs.claim("--requests", requests_path_);
     outputs.claim("--steps", steps_path_);
+    outputs.claim("--report", report_path_);
     // Opened before the work, so that a name that cannot be written is known at once.
     std::unique_ptr<OutputFile> result;
     std::unique_ptr<RequestsCsv> requests;
@@ -56,9 +61,13 @@ class RunCommand final : public Command {
       steps = std::make_unique<StepsCsv>(steps_path_);
       observers.push_back(steps.get());
     }
+    const std::unique_ptr<OutputFile> report = open_report(report_path_);
+    RunRecorder recorder;
+    if (report) observers.push_back(&recorder);
     const Execution run = execute(scenario, observers, wants_progress(scenario_.quiet()),
-                                  scenario_.run_options());
+                                  scenario_.run_options(), nullptr, report != nullptr);
     if (result) result->write(result_json(run.summary, run.info).dump(2) + "\n");
+    if (report) report->write(report_text(scenario, run, recorder));
     if (!scenario_.quiet()) print_err(notes_text(run));
     const std::string block =
         serving_block(run.summary, run.info) + headway_block(run.summary, run.info);
@@ -70,10 +79,19 @@ class RunCommand final : public Command {
     if (requests) outputs.commit(requests_path_, *requests);
     if (steps) outputs.commit(steps_path_, *steps);
     if (result) outputs.commit(result_path_, *result);
+    if (report) outputs.commit(report_path_, *report);
+  }
+
+  std::string report_text(const Scenario& scenario, const Execution& run,
+                          const RunRecorder& recorder) const {
+    const ReportHead head{scenario.name, command_line(), report_notes(run)};
+    const ReportRun shown = report_run("", explain_run(run.summary), run, recorder);
+    return report_html(report_page(),
+                       [&](std::size_t columns) { return run_report(head, shown, columns); });
   }
 
   ScenarioArguments scenario_;
-  std::string result_path_, requests_path_, steps_path_;
+  std::string result_path_, requests_path_, steps_path_, report_path_;
   bool print_scenario_ = false;
 };
 

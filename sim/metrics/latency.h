@@ -64,12 +64,13 @@ class LatencyMetrics final : public Observer {
   double percentile_ms(LatencyMetric metric, double q) const;
   // The distribution as at most `points` + 1 pairs (value in ms, share at or below), by equal shares.
   std::vector<std::pair<double, double>> cdf_ms(LatencyMetric metric, int points) const;
+  // Several percentiles in one go; empty when nothing was measured.
+  std::vector<double> percentiles_ms(LatencyMetric metric, std::span<const double> qs) const;
 
  private:
   void pour_tpot();
   const ValueSample* sample_of(LatencyMetric metric) const;  // null: TPOT's list
   std::vector<double> sorted_tpot() const;
-  std::vector<double> percentiles_ms(LatencyMetric metric, std::span<const double> qs) const;
 
   std::int64_t exact_requests_;
   ValueSample ttft_ns_, e2el_ns_, gap_ns_;

@@ -9,12 +9,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// A trace's rate is a multiple of what it was recorded at; people think in requests a second.
-double shown(const Scenario& s, const CapacityOptions& o, const CapacityAnswer& a, double load) {
-  if (o.axis != CapacityAxis::kRate || s.workload.generated() || a.at.load <= 0) return load;
-  return load / a.at.load * a.at.summary.arrival_rate;
-}
-
 std::string number(const CapacityOptions& o, double load) {
   return o.axis == CapacityAxis::kRate ? fmt::format("{:.4g}", load) : fmt::format("{:.0f}", load);
 }
@@ -64,31 +58,24 @@ std::string row(const char* head, const std::string& text) {
 std::string checks_text(const Scenario& s, const CapacityOptions& o, const CapacityAnswer& a) {
   std::string list;
   for (const double load : a.checked) {
-    list += (list.empty() ? "" : ", ") + number(o, shown(s, o, a, load));
+    list += (list.empty() ? "" : ", ") + number(o, shown_load(s, o, a, load));
   }
   if (list.empty()) return "nothing beside the answer could be";
   if (a.odd.empty()) return list + ": good below and missed above, as it should be";
   std::string odd;
   for (const double load : a.odd) {
-    odd += (odd.empty() ? "" : ", ") + number(o, shown(s, o, a, load));
+    odd += (odd.empty() ? "" : ", ") + number(o, shown_load(s, o, a, load));
   }
   return list + ": NOT monotone, the answer is one edge of several: the other way round at " + odd;
 }
 
-}  // namespace
-
-std::string capacity_text(const Scenario& s, const CapacityOptions& o, const CapacityAnswer& a) {
-  std::string out = fmt::format("Capacity of {}: {}\n", s.name, question(o));
-  out += row("SLO", requirement_text(o.requirements) + ", all served, no growing backlog");
+std::string found_text(const Scenario& s, const CapacityOptions& o, const CapacityAnswer& a) {
   if (a.kind == Edge::Kind::kAlwaysMet) {
-    out += row("answer", fmt::format("the SLO is always met: no limit up to {} {}",
-                                     number(o, shown(s, o, a, a.load)), unit(o)));
-    out += row("at it", values_text(o.requirements, a.at.summary));
-    return out + row("work", fmt::format("{} runs", a.runs));
+    return "the SLO is always met: no limit up to " + load_text(o, shown_load(s, o, a, a.load));
   }
-  std::string answer = fmt::format("{} {}", number(o, shown(s, o, a, a.load)), unit(o));
-  const std::string low = number(o, shown(s, o, a, a.low));
-  const std::string high = number(o, shown(s, o, a, a.high));
+  std::string answer = load_text(o, shown_load(s, o, a, a.load));
+  const std::string low = number(o, shown_load(s, o, a, a.low));
+  const std::string high = number(o, shown_load(s, o, a, a.high));
   const std::size_t draws = a.by_seed.size();
   if (draws < 2) {
     answer += fmt::format("  (between {} and {}; one workload)", low, high);
@@ -98,7 +85,33 @@ std::string capacity_text(const Scenario& s, const CapacityOptions& o, const Cap
   } else {
     answer += fmt::format("  (95 % interval {} to {}, {} draws of the workload)", low, high, draws);
   }
-  out += row("answer", answer);
+  return answer;
+}
+
+}  // namespace
+
+double shown_load(const Scenario& s, const CapacityOptions& o, const CapacityAnswer& a, double load) {
+  // A trace's rate is a multiple of what it was recorded at.
+  if (o.axis != CapacityAxis::kRate || s.workload.generated() || a.at.load <= 0) return load;
+  return load / a.at.load * a.at.summary.arrival_rate;
+}
+
+std::string load_text(const CapacityOptions& o, double shown) {
+  return number(o, shown) + " " + unit(o);
+}
+
+std::string capacity_answer(const Scenario& s, const CapacityOptions& o, const CapacityAnswer& a) {
+  return fmt::format("{}: {}", question(o), found_text(s, o, a));
+}
+
+std::string capacity_text(const Scenario& s, const CapacityOptions& o, const CapacityAnswer& a) {
+  std::string out = fmt::format("Capacity of {}: {}\n", s.name, question(o));
+  out += row("SLO", requirement_text(o.requirements) + ", all served, no growing backlog");
+  out += row("answer", found_text(s, o, a));
+  if (a.kind == Edge::Kind::kAlwaysMet) {
+    out += row("at it", values_text(o.requirements, a.at.summary));
+    return out + row("work", fmt::format("{} runs", a.runs));
+  }
   out += row("at it", values_text(o.requirements, a.at.summary) +
                           fmt::format(", {:.4g} output tokens/s on {} GPU{}",
                                       a.at.summary.output_throughput, a.gpus, a.gpus > 1 ? "s" : ""));
@@ -106,8 +119,7 @@ std::string capacity_text(const Scenario& s, const CapacityOptions& o, const Cap
     out += row("cost", fmt::format("{:.3g} USD a million output tokens, {:.3g} a million tokens",
                                    a.usd_per_million_output_tokens, a.usd_per_million_tokens));
   }
-  out += row("beyond", fmt::format("{} {}: {}", number(o, shown(s, o, a, a.beyond.load)), unit(o),
-                                   a.beyond.miss));
+  out += row("beyond", load_text(o, shown_load(s, o, a, a.beyond.load)) + ": " + a.beyond.miss);
   out += row("checked", checks_text(s, o, a));
   return out + row("work", fmt::format("{} runs", a.runs));
 }
@@ -115,19 +127,19 @@ std::string capacity_text(const Scenario& s, const CapacityOptions& o, const Cap
 Json capacity_json(const Scenario& s, const CapacityOptions& o, const CapacityAnswer& a) {
   Json targets = Json::array(), seeds = Json::array(), checked = Json::array();
   for (const SloTarget& target : o.requirements.targets) targets.push_back(describe(target));
-  for (const double load : a.by_seed) seeds.push_back(shown(s, o, a, load));
-  for (const double load : a.checked) checked.push_back(shown(s, o, a, load));
+  for (const double load : a.by_seed) seeds.push_back(shown_load(s, o, a, load));
+  for (const double load : a.checked) checked.push_back(shown_load(s, o, a, load));
   Json out = {{"schema_version", 1},
               {"scenario", s.name},
               {"find", unit(o)},
               {"slo", targets},
               {"attainment", o.requirements.attainment},
               {"met", a.kind == Edge::Kind::kAlwaysMet ? "always" : "up to the answer"},
-              {"answer", shown(s, o, a, a.load)},
-              {"low", shown(s, o, a, a.low)},
-              {"high", shown(s, o, a, a.high)},
+              {"answer", shown_load(s, o, a, a.load)},
+              {"low", shown_load(s, o, a, a.low)},
+              {"high", shown_load(s, o, a, a.high)},
               {"by_seed", seeds},
-              {"beyond", {{"load", shown(s, o, a, a.beyond.load)}, {"miss", a.beyond.miss}}},
+              {"beyond", {{"load", shown_load(s, o, a, a.beyond.load)}, {"miss", a.beyond.miss}}},
               {"checked", checked},
               {"monotone", a.odd.empty()},
               {"gpus", a.gpus},

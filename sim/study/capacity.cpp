@@ -70,6 +70,12 @@ class Runs {
   }
 
   std::int64_t count() const { return begun_; }
+  // Of every load and seed. REQUIRES: no search goes on.
+  std::vector<CapacityRun> all() const {
+    std::vector<CapacityRun> runs;
+    for (const auto& [key, run] : done_) runs.push_back(run);
+    return runs;
+  }
 
   std::string load_text(double load) const {
     switch (options_.axis) {
@@ -83,17 +89,8 @@ class Runs {
 
  private:
   CapacityRun simulated(double load, std::size_t seed_index) const {
-    Scenario s = scenario_;
+    Scenario s = scenario_at(scenario_, options_.axis, load);
     s.seed += seed_index;
-    switch (options_.axis) {
-      case CapacityAxis::kRate:
-        (s.workload.generated() ? s.workload.request_rate : s.workload.rate_scale) = load;
-        break;
-      case CapacityAxis::kConcurrency:
-        s.workload.max_concurrency = static_cast<std::int32_t>(load);
-        break;
-      default: s.cluster.replicas = static_cast<std::int32_t>(load);
-    }
     Blueprint blueprint = blueprint_;  // tables are shared, the draws are this run's
     blueprint.seed = blueprint.scheduler.seed = s.seed;
     RunMetrics metrics({{s.slo.ttft_ms, s.slo.tpot_ms, s.slo.e2el_ms}, false});
@@ -186,8 +183,7 @@ class CapacitySearch {
     answer_.load = answer_.low = answer_.high = edge.bad;
     answer_.by_seed = {edge.bad};
     answer_.at = runs_.at(edge.bad, 0);
-    price();
-    answer_.runs = runs_.count();
+    count_runs();
     return answer_;
   }
 
@@ -241,16 +237,19 @@ class CapacitySearch {
       // A search stops at the last load that is good; the edge is up to a tolerance further.
       answer_.high = whole() ? mean.high + 1 : mean.high * (1 + options_.tolerance);
     }
+    count_runs();
+  }
+
+  void count_runs() {
     price();
     answer_.runs = runs_.count();
+    answer_.tried = runs_.all();
   }
 
   void price() {
-    Scenario s = scenario_;
-    if (options_.axis == CapacityAxis::kReplicas) {
-      s.cluster.replicas = static_cast<std::int32_t>(answer_.load);
-    }
-    answer_.gpus = gpus_of(s);
+    answer_.gpus = gpus_of(options_.axis == CapacityAxis::kReplicas
+                               ? scenario_at(scenario_, options_.axis, answer_.load)
+                               : scenario_);
     const RunSummary& run = answer_.at.summary;
     const double usd_per_s = scenario_.gpu.price_per_hour * answer_.gpus / 3600;
     if (usd_per_s <= 0 || run.output_throughput <= 0) return;
@@ -265,6 +264,20 @@ class CapacitySearch {
 };
 
 }  // namespace
+
+Scenario scenario_at(const Scenario& scenario, CapacityAxis axis, double load) {
+  Scenario s = scenario;
+  switch (axis) {
+    case CapacityAxis::kRate:
+      (s.workload.generated() ? s.workload.request_rate : s.workload.rate_scale) = load;
+      break;
+    case CapacityAxis::kConcurrency:
+      s.workload.max_concurrency = static_cast<std::int32_t>(load);
+      break;
+    default: s.cluster.replicas = static_cast<std::int32_t>(load);
+  }
+  return s;
+}
 
 std::int32_t gpus_of(const Scenario& s) {
   return s.cluster.replicas * s.parallel.tensor_parallel_size * s.parallel.pipeline_parallel_size *

@@ -47,6 +47,7 @@ struct CapacityAnswer {
   CapacityRun beyond;         // the first seed's nearest run that is not good; why it is not
   std::vector<double> odd;    // loads on the good side that miss, or on the bad side that hold
   std::vector<double> checked;  // loads besides those of the search
+  std::vector<CapacityRun> tried;  // every run, by load and then by seed
   std::int64_t runs = 0;
   double usd_per_million_output_tokens = 0, usd_per_million_tokens = 0;  // 0 = no price known
   std::int32_t gpus = 0;      // of the cluster, at the answer
@@ -57,6 +58,9 @@ struct CapacityAnswer {
 // and the spread of their answers gives the interval. InputError: a workload without that axis.
 // StudyError: 3 when max_runs is spent, with what is known by then; 4 when no load is good.
 CapacityAnswer find_capacity(const Scenario& scenario, const CapacityOptions& options);
+
+// The scenario under that load.
+Scenario scenario_at(const Scenario& scenario, CapacityAxis axis, double load);
 
 // GPUs that the scenario's cluster occupies.
 std::int32_t gpus_of(const Scenario& scenario);
