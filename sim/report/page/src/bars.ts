@@ -1,5 +1,5 @@
 import { el, freshId } from "./dom";
-import { number, percent } from "./format";
+import { number, percent, wholePercent } from "./format";
 import { type Table, tableFallback } from "./table";
 
 export interface Bar {
@@ -17,7 +17,7 @@ export interface Bars {
   unit: string; // of the parts, in the table
 }
 
-const kFewestShown = 0.07; // a share with room for its text
+const kFewestShown = 0.12; // a share with room for its text
 
 function barNode(bar: Bar, titles: string[]): HTMLElement {
   const sum = bar.parts.reduce((a, b) => a + b, 0);
@@ -26,7 +26,7 @@ function barNode(bar: Bar, titles: string[]): HTMLElement {
     const share = sum > 0 ? part / sum : 0;
     if (share < 0.0005) return;
     const piece = el(`div.piece.p${i}`, { title: `${titles[i]}: ${percent(share)}` },
-      share >= kFewestShown ? el("span", {}, percent(share)) : null);
+      share >= kFewestShown ? el("span", {}, wholePercent(share)) : null);
     piece.style.width = `${100 * share}%`;
     track.append(piece);
   });

@@ -64,7 +64,7 @@ export function capacitySection(report: Report): HTMLElement | null {
   }
   return section("Load and limits", el("div.grid", {}, ...charts),
     capacity.monotone ? null : el("p.empty", { role: "note" }, "Not monotone: the answer is one edge of several."),
-    tableFallback(() => triedTable(capacity), "Every run tried"));
+    tableFallback(() => triedTable(capacity), "Every run tried", "Every run tried, as a table"));
 }
 
 export function capacityFacts(capacity: Capacity): HTMLElement {
@@ -93,13 +93,14 @@ export function paretoSection(report: Report): HTMLElement | null {
   return section("Speed for a user against work of a GPU", chartNode({
     title: "Pareto front", name: "pareto-front",
     read: `Up and to the right is better. Only points that no other with as many GPUs beats in both` +
-      (dominated > 0 ? `; ${number(dominated)} others are left out.` : "."),
+      (dominated > 0 ? `; ${dominated === 1 ? "one other is" : `${number(dominated)} others are`} left out.` : "."),
     alternative: points.map((p) => `${p.label}: ${number(p.tokens_per_s_per_user)} tokens/s a user, ${number(p.tokens_per_s_per_gpu)} a GPU`).join("; "),
     x: points.map((p) => p.tokens_per_s_per_user), xLabel: "output tokens/s of a user (1 / mean TPOT)", xUnit: "number",
-    yLabel: "output tokens/s of a GPU", yUnit: "number", height: 300,
+    yLabel: "output tokens/s of a GPU", yUnit: "number", height: 320,
+    table: () => table, pointLabels: points.map((p) => p.label),
     lines: gpus.map((count, i) => ({
       label: `${count} GPU${count === 1 ? "" : "s"}`, points: "full", joined: true, colour: i,
       values: points.map((p) => (p.gpus === count ? p.tokens_per_s_per_gpu : null)),
     })),
-  }), tableFallback(() => table, "Points of the front"));
+  }));
 }

@@ -37,6 +37,8 @@ export interface Chart {
   lines: Line[];
   band?: [number, number]; // lines (by index) with a fill between them: upper, lower
   marks?: Mark[];
+  pointLabels?: string[]; // one a value of x, drawn where there is room
+  table?: () => Table; // instead of x and the lines
   sideways?: boolean; // x drawn upwards, values to the right (distributions)
   logValues?: boolean;
   fromZero?: boolean;
@@ -49,17 +51,27 @@ const kTimeSteps = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 
 /** Values at the axis in one unit, so that they can be compared at a glance. */
 function axisTexts(values: (number | null)[], unit: Unit): string[] {
   const most = Math.max(...values.map((value) => Math.abs(value ?? 0)));
-  const text = (value: number) => String(Number(value.toPrecision(6)));
+  const text = (value: number) => String(Number(value.toPrecision(4)));
   if (unit === "percent") return values.map((value) => (value === null ? "" : `${text(value)} %`));
   if (unit === "number") {
     const [by, sign] = most >= 1e9 ? [1e9, "G"] : most >= 1e6 ? [1e6, "M"] : most >= 1e4 ? [1e3, "k"] : [1, ""];
     return values.map((value) => (value === null ? "" : text(value / by) + (value === 0 ? "" : sign)));
   }
-  const seconds = unit === "s";
-  return values.map((value) => {
-    if (value === null) return "";
-    return value === 0 ? "0" : duration(seconds ? value * 1000 : value);
-  });
+  if (unit === "ms") return values.map((value) => (value === null ? "" : value === 0 ? "0" : duration(value)));
+  const [by, name] = most >= 172_800 ? [86_400, "d"] : most >= 7200 ? [3600, "h"] : most >= 120 ? [60, "min"]
+    : most >= 1 ? [1, "s"] : [0.001, "ms"];
+  return values.map((value) => (value === null ? "" : value === 0 ? "0" : `${text(value / by)} ${name}`));
+}
+
+/** 1, 2 and 5 of each power of ten; of many, the powers alone. */
+function logSplits(low: number, high: number): number[] {
+  const first = Math.floor(Math.log10(low)), last = Math.ceil(Math.log10(high));
+  const digits = last - first > 4 ? [1] : last - first > 2 ? [1, 3] : [1, 2, 5];
+  const splits: number[] = [];
+  for (let power = first; power <= last; ++power) {
+    for (const digit of digits) splits.push(Number((digit * 10 ** power).toPrecision(3)));
+  }
+  return splits.filter((value) => value >= low && value <= high);
 }
 
 function shownValue(value: Num, unit: Unit): string {
@@ -121,6 +133,28 @@ function drawMarks(plot: uPlot, marks: Mark[]): void {
   ctx.restore();
 }
 
+/** Beside the points, those first that are further right; none over another. */
+function drawPointLabels(plot: uPlot, chart: Chart): void {
+  const { ctx } = plot, ratio = devicePixelRatio, height = 13 * ratio, box = plot.bbox;
+  const taken: [number, number, number][] = [];
+  ctx.save();
+  ctx.font = `${11 * ratio}px system-ui, sans-serif`;
+  ctx.fillStyle = colour("soft");
+  ctx.textBaseline = "bottom";
+  for (let i = chart.x.length - 1; i >= 0; --i) {
+    const text = chart.pointLabels![i], value = chart.lines.map((line) => line.values[i]).find((v) => v !== null);
+    if (value === undefined || value === null) continue;
+    const width = ctx.measureText(text).width, x = plot.valToPos(chart.x[i], "x", true);
+    const left = Math.min(Math.max(x - width / 2, box.left + 2 * ratio), box.left + box.width - width);
+    const bottom = plot.valToPos(value, "y", true) - 7 * ratio;
+    if (taken.some(([a, b, y]) => left < b && left + width > a && Math.abs(y - bottom) < height)) continue;
+    taken.push([left - 4 * ratio, left + width + 4 * ratio, bottom]);
+    ctx.textAlign = "left";
+    ctx.fillText(text, left, bottom);
+  }
+  ctx.restore();
+}
+
 function seriesOf(chart: Chart, line: Line, i: number): uPlot.Series {
   const place = line.colour ?? i;
   const stroke = () => (line.faint ? "transparent" : lineColour(place));
@@ -129,7 +163,7 @@ function seriesOf(chart: Chart, line: Line, i: number): uPlot.Series {
     label: line.label,
     stroke,
     width: points && !line.joined ? 0 : 1.75,
-    dash: line.points || line.faint || line.bars ? undefined : lineDash(place),
+    dash: chart.sideways || place > 5 ? lineDash(place) : undefined, // noisy curves hide dashes
     spanGaps: points,
     paths: line.bars ? uPlot.paths.bars!({ size: [0.9, 30], align: 1 })
       : points && !line.joined ? () => null : undefined,
@@ -161,10 +195,13 @@ function options(chart: Chart, width: number): uPlot.Options {
     },
     axes: [
       { scale: "x", side: chart.sideways ? 3 : 2, stroke: ink, grid, ticks: grid, size: chart.sideways ? 56 : 44,
+        splits: chart.sideways ? () => [0, 25, 50, 75, 100] : undefined,
         label: chart.xLabel, labelSize: 18, incrs: chart.xUnit === "s" ? kTimeSteps : undefined,
         values: (_plot, values) => axisTexts(values, chart.xUnit) },
       { scale: "y", side: chart.sideways ? 2 : 3, stroke: ink, grid, ticks: grid, size: chart.sideways ? 44 : 58,
         label: chart.yLabel, labelSize: 18, space: chart.sideways ? 60 : 30,
+        splits: chart.logValues ? (_plot, _axis, low, high) => logSplits(low, high) : undefined,
+        filter: chart.logValues ? (_plot, splits) => splits : undefined,
         values: (_plot, values) => axisTexts(values, chart.yUnit) },
     ],
     series: [
@@ -174,7 +211,12 @@ function options(chart: Chart, width: number): uPlot.Options {
     bands: chart.band
       ? [{ series: [chart.band[0] + 1, chart.band[1] + 1], fill: () => colour("band") }]
       : undefined,
-    hooks: { draw: [(plot) => drawMarks(plot, chart.marks ?? [])] },
+    hooks: {
+      draw: [(plot) => {
+        drawMarks(plot, chart.marks ?? []);
+        if (chart.pointLabels) drawPointLabels(plot, chart);
+      }],
+    },
   };
 }
 
@@ -197,7 +239,7 @@ export function chartNode(chart: Chart): HTMLElement {
   plotBox.style.minHeight = `${chart.height ?? 250}px`;
   const figure = el("figure.chart", { "aria-labelledby": title },
     el("figcaption", {}, el("h3", { id: title }, chart.title), el("p", {}, chart.read)),
-    plotBox, tableFallback(() => tableOf(chart), chart.title));
+    plotBox, tableFallback(chart.table ?? (() => tableOf(chart)), chart.title));
   let plot: uPlot | undefined;
   const draw = () => {
     const width = Math.floor(plotBox.clientWidth);

@@ -1,6 +1,6 @@
 import type { Compare, CompareColumn, CompareRow, Num, Report } from "./data";
 import { el, section } from "./dom";
-import { number, signedPercent } from "./format";
+import { change as changeText, number } from "./format";
 import { csvButton, type Table, tableNode } from "./table";
 
 const kMostColumns = 6; // variants side by side; more become rows
@@ -15,12 +15,17 @@ function cellNode(column: CompareColumn, row: CompareRow, first: CompareRow): HT
     const change = value / base - 1;
     const better = column.better === "low" ? change < 0 : change > 0;
     const tone = column.better === "none" || Math.abs(change) < 0.0005 ? "" : better ? ".gain" : ".loss";
-    cell.append(el(`span.change${tone}`, {}, signedPercent(change)));
+    cell.append(el(`span.change${tone}`, {}, changeText(1 + change)));
   }
   return cell;
 }
 
-const columnName = (column: CompareColumn): string => `${column.head} (${column.unit})`;
+/** The terminal's heads are short. */
+const kNames: Record<string, string> = {
+  completed: "finished", request_throughput: "throughput", slo_attainment_percent: "within limits",
+  output_throughput: "output", mean_batch: "batch", preemptions: "preemptions",
+};
+const columnName = (column: CompareColumn): string => `${kNames[column.tag] ?? column.head} (${column.unit})`;
 
 function csvTable(compare: Compare): Table {
   return {

@@ -31,8 +31,10 @@ export function headlineCards(run: Run): HTMLElement {
     el("div.card", {}, el("dt", {}, name), el("dd", {}, value), el("dd.small", {}, note))));
 }
 
-export function verdictNode(load: string, text: string): HTMLElement {
-  return el("p.verdict", {}, el(`span.badge.${load}`, {}, load), ` ${text}`);
+/** The badge says the first word of the line already. */
+export function verdictNode(load: string, text: string, before: string): HTMLElement {
+  const rest = text.replace(/^Verdict: /, "").replace(new RegExp(`^${load}[:,]? *`), "").trim();
+  return el("p.verdict", {}, before, el(`span.badge.${load}`, {}, load), ` ${rest}`);
 }
 
 const kDefinitions: [string, string][] = [

@@ -12,11 +12,16 @@ function header(report: Report): HTMLElement {
   const kind = { run: "Run", compare: "Comparison", capacity: "Capacity" }[report.kind];
   const node = el("header", {}, el("p.kind", {}, `Headway · ${kind}`), el("h1", {}, report.title || "A run"));
   if (report.capacity) {
-    node.append(el("p.verdict", {}, el("strong", {}, report.capacity.text)), capacityFacts(report.capacity));
+    const text = report.capacity.text;
+    node.append(el("p.verdict", {}, el("strong", {}, text.charAt(0).toUpperCase() + text.slice(1))), capacityFacts(report.capacity));
   }
   for (const run of report.kind === "compare" ? [] : report.runs) {
-    node.append(verdictNode(run.verdict.load, (report.capacity ? "At the answer: " : "") + run.verdict.text));
+    node.append(verdictNode(run.verdict.load, run.verdict.text, report.capacity ? "At the answer: " : ""));
     if (run.explanation) node.append(el("p", {}, run.explanation));
+  }
+  if (report.kind === "compare") {
+    node.append(el("dl.reasons", {}, ...report.runs.flatMap((run) =>
+      [el("dt", {}, run.label), el("dd", {}, verdictNode(run.verdict.load, run.verdict.text, ""))])));
   }
   if (report.notes.length > 0) node.append(el("ul.notes", {}, ...report.notes.map((note) => el("li", {}, note))));
   return node;

@@ -42,15 +42,16 @@ function over(report: Report, counts: boolean, chart: Pick<Chart, "title" | "rea
 
 function ofOneRun(report: Report): HTMLElement[] {
   const history = report.runs[0].history;
-  const band = (i: number): Line[] => [{}, {}, {}, {}, {}].map((_, k) => (k >= i ? { faint: true } : {})) as Line[];
+  const faint = (...which: number[]): Line[] =>
+    [0, 1, 2, 3].map((k) => (which.includes(k) ? { faint: true } : {})) as Line[];
   const charts = [
     over(report, false, { title: "Requests in the system", name: "requests", yLabel: "requests", yUnit: "number",
-      read: "Waiting for a place and running, as means of a column; the band is the least and the most in the system.",
-      lines: band(3), band: [3, 4] },
-      [["in_system", "in the system"], ["running", "running"], ["waiting", "waiting"],
-       ["in_system_max", "most"], ["in_system_min", "least"]]),
+      read: "With a place in the batch, and waiting for one: means of a column. The band is the least and the most in the system.",
+      lines: faint(2, 3), band: [2, 3] },
+      [["running", "running"], ["waiting", "waiting"], ["in_system_max", "most"], ["in_system_min", "least"]]),
     over(report, false, { title: "KV cache", name: "kv", yLabel: "blocks held", yUnit: "percent",
-      read: "Share of the KV blocks that are held while the engine runs: mean, and the fullest replica's peak." },
+      read: "Share of the KV blocks that are held while the engine runs; the band goes up to the fullest replica's peak.",
+      lines: faint(1), band: [1, 0] },
       [["kv", "held"], ["kv_peak", "peak"]]),
     over(report, true, { title: "Tokens", name: "tokens", yLabel: "tokens/s", yUnit: "number",
       read: "Output tokens that came out, and prompt tokens that were computed, each second." },

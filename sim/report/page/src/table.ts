@@ -54,8 +54,8 @@ export function tableNode(table: Table, caption: string): HTMLElement {
 }
 
 /** "As a table", filled in when it is opened, beside the download. */
-export function tableFallback(table: () => Table, title: string): HTMLElement {
-  const details = el<HTMLDetailsElement>("details.fallback", {}, el("summary", {}, "As a table"));
+export function tableFallback(table: () => Table, title: string, summary = "As a table"): HTMLElement {
+  const details = el<HTMLDetailsElement>("details.fallback", {}, el("summary", {}, summary));
   details.addEventListener("toggle", () => {
     if (details.open && details.childElementCount === 1) details.append(tableNode(table(), title));
   });
