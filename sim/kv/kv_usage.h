@@ -22,6 +22,7 @@ struct KvUsage {
   std::int64_t tokens_never_used = 0;      // reserved and never stored (internal fragmentation)
   std::uint64_t prefix_queries = 0;   // tokens looked up in the prefix cache so far
   std::uint64_t prefix_hits = 0;      // tokens found
+  std::uint64_t host_hits = 0;        // of them, in host memory (host_tier.h)
 };
 
 }  // namespace headway

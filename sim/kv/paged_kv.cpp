@@ -8,7 +8,10 @@
 namespace headway {
 
 PagedKv::PagedKv(const PagedKvOptions& options)
-    : options_(options), pool_(options.num_blocks, options.counts_only) {
+    : options_(options),
+      pool_(options.num_blocks, options.counts_only),
+      host_(options.host_blocks) {
+  SIM_CHECK(!host_.on() || (options.prefix_caching && options.layout.plain()));
   SIM_CHECK(options.block_size > 0 && !(options.counts_only && options.prefix_caching));
   rows_.resize(static_cast<std::size_t>(options.block_size));
   row_sizes_.resize(rows_.size());
@@ -46,8 +49,22 @@ PrefixHit PagedKv::lookup(std::uint32_t slot, std::int32_t known_tokens) {
     if (block == 0) break;
     hits_.push_back(block);
   }
-  if (options_.drop_last_hit && !hits_.empty()) hits_.pop_back();
-  return {static_cast<std::int32_t>(hits_.size()) * options_.block_size, hits_};
+  auto in_host = static_cast<std::int32_t>(hits_.size());
+  if (host_.on()) {
+    while (in_host < longest && host_.holds(block_hash(table, in_host))) ++in_host;
+  }
+  if (options_.drop_last_hit && in_host > 0) {
+    if (in_host-- == std::ssize(hits_)) hits_.pop_back();
+  }
+  const std::int32_t tokens = static_cast<std::int32_t>(hits_.size()) * options_.block_size;
+  return {tokens, hits_, in_host * options_.block_size - tokens};
+}
+
+void PagedKv::use_host_blocks(std::uint32_t slot, const PrefixHit& hit) {
+  if (!host_.on()) return;
+  for (std::int32_t i = hit.all_tokens() / options_.block_size; i-- > 0;) {
+    host_.put(block_hash(tables_[slot], i));
+  }
 }
 
 std::int64_t PagedKv::blocks_needed(const Table& table, const KvDemand& d,
@@ -178,7 +195,9 @@ void PagedKv::cache_blocks(std::uint32_t slot, std::int32_t tokens) {
 void PagedKv::hash_blocks(Table& table, std::int32_t tokens) {
   while ((table.hashed_blocks + 1) * options_.block_size <= tokens) {
     const std::int32_t index = table.hashed_blocks++;
-    pool_.set_hash(table.blocks[static_cast<std::size_t>(index)], block_hash(table, index));
+    const std::uint64_t hash = block_hash(table, index);
+    pool_.set_hash(table.blocks[static_cast<std::size_t>(index)], hash);
+    if (host_.on()) host_.put(hash);
   }
 }
 
@@ -239,11 +258,13 @@ KvUsage PagedKv::usage() const {
   usage.tokens_stored = tokens_stored_;
   usage.prefix_queries = query_tokens_;
   usage.prefix_hits = hit_tokens_;
+  usage.host_hits = host_hit_tokens_;
   if (groups_) groups_->add_to(usage);
   return usage;
 }
 
-void PagedKv::count_query(std::int64_t tokens, std::int64_t hit_tokens) {
+void PagedKv::count_query(std::int64_t tokens, std::int64_t hit_tokens, std::int64_t host_tokens) {
+  host_hit_tokens_ += static_cast<std::uint64_t>(host_tokens);
   query_tokens_ += static_cast<std::uint64_t>(tokens);
   hit_tokens_ += static_cast<std::uint64_t>(hit_tokens);
 }

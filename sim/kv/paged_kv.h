@@ -9,6 +9,7 @@
 
 #include "sim/kv/block_pool.h"
 #include "sim/kv/group_tables.h"
+#include "sim/kv/host_tier.h"
 #include "sim/kv/kv_layout.h"
 #include "sim/kv/kv_usage.h"
 #include "sim/workload/request.h"
@@ -22,6 +23,7 @@ struct PagedKvOptions {
   bool prefix_caching = false;
   bool counts_only = false;    // no block has a name: for who neither shares blocks nor looks at them
   bool drop_last_hit = false;  // EAGLE and MTP need the hidden states of the last matched block
+  std::int64_t host_blocks = 0;  // a second tier; prefix caching under a plain layout only
   KvLayout layout = {};        // where it is not plain: of its groups' block sizes and windows
 };
 
@@ -29,6 +31,8 @@ struct PagedKvOptions {
 struct PrefixHit {
   std::int32_t tokens = 0;
   std::span<const BlockId> blocks;  // empty under a layout of groups
+  std::int32_t host_tokens = 0;     // the next ones, in host memory
+  std::int32_t all_tokens() const { return tokens + host_tokens; }
 };
 
 // What a sequence wants in a step, in tokens.
@@ -132,7 +136,11 @@ class PagedKv {
   std::int32_t block_size() const { return options_.block_size; }
   KvUsage usage() const;
   // Counts a first admission for the hit rate.
-  void count_query(std::int64_t tokens, std::int64_t hit_tokens);
+  void count_query(std::int64_t tokens, std::int64_t hit_tokens, std::int64_t host_tokens = 0);
+  // The sequence was admitted with the hit: its blocks in host memory have been used, and those that
+  // are on the GPU alone are written through.
+  void use_host_blocks(std::uint32_t slot, const PrefixHit& hit);
+  const HostTier& host() const { return host_; }
   // INV-2: references of all tables = references in the pool; free + held = total. O(everything).
   void check() const;
 
@@ -171,6 +179,7 @@ class PagedKv {
 
   PagedKvOptions options_;
   BlockPool pool_;
+  HostTier host_;
   std::unique_ptr<GroupTables> groups_;  // null under a plain layout
   std::vector<Table> tables_;      // by slot
   std::vector<BlockId> hits_;      // of the last lookup
@@ -187,6 +196,7 @@ class PagedKv {
   std::int64_t tokens_stored_ = 0;  // shared blocks count once
   std::uint64_t query_tokens_ = 0;
   std::uint64_t hit_tokens_ = 0;
+  std::uint64_t host_hit_tokens_ = 0;
 };
 
 }  // namespace headway
