@@ -121,6 +121,19 @@ std::shared_ptr<const CostModel> drafter(const Scenario& s, const Profile* profi
   }
 }
 
+// A block lies on every rank.
+std::int64_t offload_blocks(const Scenario& s, const MemoryBudget& budget) {
+  if (s.engine.kv_offloading_size == 0) return 0;
+  if (!budget.layout.plain() || budget.layout.recurrent) {
+    throw InputError({s.file, "engine.kv_offloading_size",
+                      std::to_string(s.engine.kv_offloading_size),
+                      "0 for " + s.model_name + ": its layers keep windows or states"});
+  }
+  const std::int32_t ranks = s.parallel.tensor_parallel_size * s.parallel.pipeline_parallel_size;
+  return static_cast<std::int64_t>(s.engine.kv_offloading_size * (1 << 30) /
+                                   (static_cast<double>(budget.block_bytes) * ranks));
+}
+
 SchedulerConfig scheduler_config(const Scenario& s, const MemoryBudget& budget) {
   SchedulerConfig c;
   c.engine = s.engine;
@@ -128,6 +141,7 @@ SchedulerConfig scheduler_config(const Scenario& s, const MemoryBudget& budget) 
   apply_layout(budget.layout, budget.state_slots, c);
   c.num_cpu_blocks = static_cast<std::int64_t>(s.engine.swap_space_gib * (1 << 30) /
                                                static_cast<double>(budget.block_bytes));
+  c.num_offload_blocks = offload_blocks(s, budget);
   c.seed = s.seed;
   c.pipeline_parallel_size = s.parallel.pipeline_parallel_size;
   if (s.model.generation.diffusion()) {

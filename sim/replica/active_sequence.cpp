@@ -13,7 +13,7 @@ void ActiveSequence::clear() {
   cached_tokens = prefilled_tokens = lost_tokens = 0;
   group = nullptr;
   own_group.reset();
-  unheard = false;
+  unheard = received = false;
   gathered_from = kNotGathered;
 }
 
@@ -21,6 +21,36 @@ void ActiveSequence::open(Request arriving, std::uint32_t slot, std::uint64_t or
   request = std::move(arriving);
   sequence = make_sequence(request, slot, order, now);
   meter.enter(request.arrival, now, request.queued);
+}
+
+void ActiveSequence::expect(Handover& begun, std::uint32_t slot, std::uint64_t order,
+                            SimTime now) {
+  request = std::move(begun.request);
+  sequence = make_sequence(request, slot, order, now);
+  sequence.output_tokens = begun.output_tokens;
+  sequence.preemptions = begun.preemptions;
+  meter.expect(begun.split, begun.last_token);
+  scheduled = begun.scheduled;
+  first_token = begun.first_token;
+  last_token = begun.last_token;
+  max_itl = begun.max_itl;
+  cached_tokens = begun.cached_tokens;
+  prefilled_tokens = sequence.prompt_tokens;
+  received = true;
+}
+
+Handover ActiveSequence::hand_over() {
+  Handover begun{.request = std::move(request),
+                 .scheduled = scheduled,
+                 .first_token = first_token,
+                 .last_token = last_token,
+                 .max_itl = max_itl,
+                 .split = meter.split(),
+                 .output_tokens = sequence.output_tokens,
+                 .cached_tokens = cached_tokens,
+                 .preemptions = sequence.preemptions,
+                 .slot = sequence.slot};
+  return begun;
 }
 
 void ActiveSequence::lose_kv(SimTime now, const TimeLedger& ledger) {

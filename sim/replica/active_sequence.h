@@ -6,6 +6,7 @@
 
 #include "sim/core/sim_time.h"
 #include "sim/metrics/observer.h"
+#include "sim/replica/handover.h"
 #include "sim/replica/latency_meter.h"
 #include "sim/replica/request_group.h"
 #include "sim/scheduling/sequence.h"
@@ -26,6 +27,7 @@ struct ActiveSequence {
   RequestGroup* group = nullptr;      // null = the request's only sequence
   std::unique_ptr<RequestGroup> own_group;  // the leader's
   bool unheard = false;               // a beam whose tokens are no output
+  bool received = false;              // began elsewhere, and has yet to run here
   // While the scheduler has it gathered (decode_set.h): the first step as such; its tokens are not
   // told one by one.
   std::uint64_t gathered_from = kNotGathered;
@@ -35,6 +37,10 @@ struct ActiveSequence {
   void clear();
   // Takes a request in; it reaches the scheduler's queue now.
   void open(Request arriving, std::uint32_t slot, std::uint64_t order, SimTime now);
+  // Takes in one that another replica began; its KV is on its way from now on.
+  void expect(Handover& begun, std::uint32_t slot, std::uint64_t order, SimTime now);
+  // What another replica needs to go on with it.
+  Handover hand_over();
   // A preemption takes its KV.
   void lose_kv(SimTime now, const TimeLedger& ledger);
 };

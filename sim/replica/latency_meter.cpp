@@ -10,10 +10,22 @@ void LatencyMeter::enter(SimTime arrival, SimTime entered, SimTime queued) {
   open(Stretch::kQueued, entered, {});
 }
 
+void LatencyMeter::expect(const LatencySplit& split, SimTime since) {
+  split_ = split;
+  open(Stretch::kComing, since, {});
+}
+
+void LatencyMeter::received(SimTime now) {
+  close(now, {});
+  open(Stretch::kResuming, now, {});
+}
+
 void LatencyMeter::scheduled(SimTime now, const TimeLedger& ledger) {
-  if (stretch_ != Stretch::kQueued) return;  // a resumed sequence is still making up what it lost
+  // Else a resumed sequence, which is still making up what it lost.
+  if (stretch_ != Stretch::kQueued && stretch_ != Stretch::kResuming) return;
+  const bool begins = stretch_ == Stretch::kQueued;
   close(now, ledger);
-  open(Stretch::kPrefill, now, ledger);
+  open(begins ? Stretch::kPrefill : Stretch::kDecode, now, ledger);
 }
 
 void LatencyMeter::prefilled(SimTime now, const TimeLedger& ledger, SimTime own,
@@ -62,6 +74,7 @@ void LatencyMeter::close(SimTime now, const TimeLedger& ledger) {
   const SimTime spent = now - since_;
   switch (stretch_) {
     case Stretch::kQueued:
+    case Stretch::kResuming:
       part(LatencyPart::kQueue) += spent;
       break;
     case Stretch::kPrefill: {
@@ -81,6 +94,9 @@ void LatencyMeter::close(SimTime now, const TimeLedger& ledger) {
       part(LatencyPart::kDecode) += spent - interference - host;
       break;
     }
+    case Stretch::kComing:
+      part(LatencyPart::kTransfer) += spent;
+      break;
     case Stretch::kLost:
       part(LatencyPart::kPreemption) += spent;
       break;

@@ -23,6 +23,10 @@ class LatencyMeter {
   // Of `entered` - `arrival`, `queued` was spent at the gateway; the rest is host time spent before
   // the engine saw the request.
   void enter(SimTime arrival, SimTime entered, SimTime queued = {});
+  // In its place: another replica began with it, spent `split` and let go of it at `since`.
+  void expect(const LatencySplit& split, SimTime since);
+  // Its KV has come.
+  void received(SimTime now);
   void scheduled(SimTime now, const TimeLedger& ledger);
   // One of its prefill chunks ran; `own` is the chunk's share of the step's GPU time.
   void prefilled(SimTime now, const TimeLedger& ledger, SimTime own, std::int32_t computed_tokens,
@@ -36,7 +40,8 @@ class LatencyMeter {
   const LatencySplit& split() const { return split_; }
 
  private:
-  enum class Stretch : std::uint8_t { kQueued, kPrefill, kDecode, kLost };
+  // kComing: between two replicas; kResuming: queued after that.
+  enum class Stretch : std::uint8_t { kQueued, kPrefill, kDecode, kLost, kComing, kResuming };
 
   void close(SimTime now, const TimeLedger& ledger);
   void open(Stretch stretch, SimTime now, const TimeLedger& ledger);

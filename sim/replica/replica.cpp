@@ -55,11 +55,8 @@ void Replica::submit(Request request, SimTime now) {
   ActiveSequence& a = *slots_[slot];
   a.open(std::move(request), slot, order_++, now);
   Sequence& s = a.sequence;
-  if (s.prompt_tokens + s.max_tokens > config_.max_model_len) {
-    depart(a, now, true,
-           "prompt " + std::to_string(s.prompt_tokens) + " + output " +
-               std::to_string(s.max_tokens) + " tokens exceed max_model_len " +
-               std::to_string(config_.max_model_len));
+  if (too_long(s)) {
+    depart(a, now, true, too_long_text(s));
     return;
   }
   if (sequences_of(a.request) > 1) {
@@ -67,6 +64,15 @@ void Replica::submit(Request request, SimTime now) {
     return;
   }
   scheduler_->add(s);
+}
+
+bool Replica::too_long(const Sequence& s) const {
+  return s.prompt_tokens + s.max_tokens > config_.max_model_len;
+}
+
+std::string Replica::too_long_text(const Sequence& s) const {
+  return "prompt " + std::to_string(s.prompt_tokens) + " + output " + std::to_string(s.max_tokens) +
+         " tokens exceed max_model_len " + std::to_string(config_.max_model_len);
 }
 
 // A sequence a sample. Where the scheduler forks, the leader computes the prompt for all; until then
@@ -249,7 +255,9 @@ void Replica::depart(ActiveSequence& a, SimTime now, bool failed, std::string re
   const Sequence& s = a.sequence;
   const Request& request = *s.request;
   --sequences_;
+  room_changed_ = true;
   a.meter.finish(now, ledger_);
+  if (s.keeps_kv && !failed) return hand_over(a, now);
   RequestRecord record = record_of(a, config_.id, now, failed, std::move(reason));
   if (a.group != nullptr && !a.group->end(record, s.sample)) return;  // others of its request go on
   SimTime sum;
@@ -291,6 +299,7 @@ void Replica::check_conservation() const {
 void Replica::check_drained() const {
   check_conservation();
   SIM_CHECK(outstanding() == 0 && in_flight_.empty(), "INV-6: every request has left");
+  SIM_CHECK(keeping_ == 0 && coming_ == 0, "INV-6: every transfer has ended");
   scheduler_->check_kv();
   SIM_CHECK(scheduler_->kv_usage().held_blocks == 0, "INV-2: nothing is held at the end");
 }

@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/core/sim_time.h"
@@ -12,6 +13,7 @@
 #include "sim/metrics/observer.h"
 #include "sim/replica/active_sequence.h"
 #include "sim/replica/decode_run.h"
+#include "sim/replica/handover.h"
 #include "sim/replica/host_times.h"
 #include "sim/replica/longest_gap.h"
 #include "sim/replica/replica_step.h"
@@ -56,6 +58,29 @@ class Replica {
 
   // The request reaches the scheduler's queue now (host time before that has passed).
   void submit(Request request, SimTime now);
+
+  // Between replicas (replica_handover.cpp). With skip_ahead, catch_up() is REQUIRED before each.
+  //
+  // The request's prompt is computed here and ends with its first token, to go on elsewhere. Then it
+  // is among take_handovers(), and holds its KV until release_kv(), which names it by its slot.
+  void submit_prompt(Request request, SimTime now);
+  void take_handovers(std::vector<Handover>& out) {
+    out.clear();
+    if (!handovers_.empty()) out.swap(handovers_);
+  }
+  void release_kv(std::uint32_t slot);
+  // A request that began elsewhere asks for room. Where it gets some, the handover is taken; its KV
+  // may come, and receive() says that it has. One that can never have any leaves, refused.
+  struct Admission {
+    enum class Verdict : std::uint8_t { kTaken, kNoRoom, kRefused } verdict;
+    std::uint32_t slot = 0;          // for receive()
+    std::int32_t cached_tokens = 0;  // that need not be sent
+  };
+  Admission expect(Handover& begun, SimTime now);
+  void receive(std::uint32_t slot, SimTime now);
+  // Whether a request that found no room should ask again: since the last call some left, or were
+  // admitted.
+  bool take_room_changed() { return std::exchange(room_changed_, false); }
 
   // Plans as many steps as may be in flight. The instant to look again if nothing else happens (the
   // scheduler waits for one); never = none. REQUIRES: may_plan().
@@ -111,6 +136,9 @@ class Replica {
  private:
   ActiveSequence& active(const Sequence& sequence) { return *slots_[sequence.slot]; }
   std::uint32_t take_slot();
+  void hand_over(ActiveSequence& a, SimTime now);
+  bool too_long(const Sequence& sequence) const;
+  std::string too_long_text(const Sequence& sequence) const;
   void submit_group(ActiveSequence& leader, SimTime now);
   template <typename Act>
   void on_followers(const ScheduledSequence& entry, Act act);
@@ -159,6 +187,10 @@ class Replica {
   std::vector<std::unique_ptr<ReplicaStep>> in_flight_;  // a few, the oldest first
   std::vector<std::unique_ptr<ReplicaStep>> spare_steps_;
   std::vector<Departure> departures_;
+  std::vector<Handover> handovers_;
+  std::int64_t coming_ = 0;     // requests whose KV is on its way here
+  std::int64_t keeping_ = 0;    // that have been handed over, their KV still here
+  bool room_changed_ = true;
   StepShape shape_, draft_shape_;
   StepResult result_;
   StepUpdate update_;

@@ -45,7 +45,8 @@ SimTime Replica::start_steps(SimTime now) {
   // An idle engine looks again at every arrival; a busy one only when a step has ended.
   if (in_flight_.empty()) {
     may_plan_ = true;
-    SIM_CHECK(scheduler_->waiting() + scheduler_->running() == 0 ||
+    const bool held_up = coming_ + keeping_ > 0;  // by KV that is being sent, here or from here
+    SIM_CHECK(scheduler_->waiting() + scheduler_->running() == 0 || held_up ||
                   wake_at != SimTime::never(),
               "INV-6: requests wait, nothing runs, and the scheduler plans nothing");
   } else if (!config_.in_step) {
@@ -92,7 +93,11 @@ void Replica::admit_plan(ReplicaStep& step, SimTime now) {
     all_ran = false;
     ActiveSequence& a = active(*entry.sequence);
     if (entry.prefill) record.cached_tokens += entry.computed_before;  // else it was swapped in
-    if (a.scheduled == SimTime::never()) {
+    room_changed_ = true;
+    if (a.received) {
+      a.received = false;
+      ++step.admitted;
+    } else if (a.scheduled == SimTime::never()) {
       ++step.admitted;
       a.scheduled = now;
       a.cached_tokens = entry.computed_before;

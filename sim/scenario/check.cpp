@@ -48,6 +48,24 @@ class Checker {
     }
   }
 
+  // A second tier behind a prefix cache.
+  void offloading() const {
+    const EngineOptions& e = s_.engine;
+    if (e.kv_offloading_size == 0) return;
+    const auto refuse = [&](const std::string& expected) {
+      fail("engine.kv_offloading_size", std::to_string(e.kv_offloading_size), expected);
+    };
+    if (!find_scheduler(e.scheduler).offloads_kv) {
+      std::string names;
+      for (const SchedulerEntry& row : scheduler_table()) {
+        if (row.offloads_kv) names += (names.empty() ? "" : ", ") + std::string(row.name);
+      }
+      refuse("0 with the scheduler " + e.scheduler + " (" + names + " can)");
+    }
+    if (!e.enable_prefix_caching) refuse("0 without enable_prefix_caching");
+    if (s_.gpu.host_link_bandwidth <= 0) refuse("0, as " + s_.gpu.name + " has no host link");
+  }
+
   void parallel() const {
     const ParallelOptions& p = s_.parallel;
     const std::int32_t data = s_.model.is_moe() ? p.data_parallel_size : 1;
@@ -153,6 +171,7 @@ void check_scenario(const Scenario& scenario, const PlaceOf& place_of) {
   const Checker check(scenario, place_of);
   check.lengths();
   check.batching();
+  check.offloading();
   check.parallel();
   check.generation();
   check.speculation();

@@ -60,6 +60,9 @@ void add_memory(FieldTable<E>& rows) {
                         "what happens to the KV of a preempted sequence"));
   rows.push_back(
       number("swap_space_gib", &E::swap_space_gib, 0, 1e6, "host memory for swap, a GPU"));
+  rows.push_back(number("kv_offloading_size", &E::kv_offloading_size, 0, 1e6,
+                        "vllm-v1: GiB of host memory behind the prefix cache, for all GPUs of a "
+                        "replica; 0 = none"));
   rows.push_back(
       number("watermark", &E::watermark, 0, 1, "share of blocks kept free at admission"));
 }

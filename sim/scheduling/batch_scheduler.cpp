@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "sim/core/errors.h"
 #include "sim/core/suggest.h"
@@ -69,7 +70,7 @@ void BatchScheduler::abort(Sequence& sequence) {
     kv_->release(sequence.slot);
     if (running_.empty()) on_idle();
   } else {
-    dequeue(sequence);
+    if (!leave_received(sequence)) dequeue(sequence);
     --waiting_count_;
   }
   finish(sequence, FinishReason::kAborted);
@@ -77,6 +78,7 @@ void BatchScheduler::abort(Sequence& sequence) {
 
 void BatchScheduler::plan(SimTime now, StepPlan& plan) {
   plan.clear();
+  if (!received_.empty()) join_received();
   decide(now, plan);
   if (gathers_ && decode_next(plan)) gather(plan);
   if (running_.empty() && !plan.preempted.empty()) on_idle();
@@ -141,7 +143,11 @@ bool BatchScheduler::complete_entries(std::span<const ScheduledSequence> entries
 void BatchScheduler::end_answer(Sequence& sequence, StepUpdate& update) {
   const bool stopped = sequence.output_tokens == sequence.output_target &&
                        sequence.output_target < sequence.max_tokens;
-  release_finished(sequence);
+  if (sequence.keeps_kv) {
+    ++kept_;
+  } else {
+    release_finished(sequence);
+  }
   finish(sequence, stopped ? FinishReason::kStop : FinishReason::kLength);
   update.finished.push_back(&sequence);
 }
@@ -223,7 +229,8 @@ void BatchScheduler::schedule_chunk(Sequence& sequence, std::int32_t tokens, Sch
 bool BatchScheduler::try_decode(Sequence& sequence, StepPlan& plan) {
   if (decode_needs_free_block() && kv_->free_blocks() == 0) return false;
   if (!kv_->store(sequence.slot, sequence.computed_tokens + 1)) return false;
-  schedule(sequence, 1, ScheduledKind::kRunning, false, plan);
+  const bool first = std::exchange(sequence.received, false);
+  schedule(sequence, 1, first ? ScheduledKind::kNew : ScheduledKind::kRunning, false, plan);
   return true;
 }
 
@@ -247,6 +254,7 @@ void BatchScheduler::preempt(Sequence& sequence, StepPlan& plan) {
   sequence.state = SequenceState::kPreempted;
   sequence.computed_tokens = 0;
   ++sequence.preemptions;
+  sequence.received = false;
   on_preempted(sequence);
   enqueue(sequence);
   ++waiting_count_;
@@ -273,7 +281,8 @@ void BatchScheduler::check_kv() const {
     held += kv_->blocks_of(sequence->slot);
   }
   SIM_CHECK(held <= usage.held_blocks);
-  SIM_CHECK(!running_.empty() || usage.held_blocks == 0, "INV-2: KV held by nobody");
+  const std::int64_t between = expected_ + kept_ + std::ssize(received_);
+  SIM_CHECK(!running_.empty() || usage.held_blocks == 0 || between > 0, "INV-2: KV held by nobody");
 }
 
 }  // namespace headway

@@ -20,6 +20,9 @@ namespace headway {
 // A sequence runs from its admission until it ends or is preempted. It is prefilling until the
 // tokens known at its admission (prompt, and answers before a preemption) are computed.
 //
+// Sequences that come with the KV of their prompt join the running list as soon as there is a seat,
+// and decode (batch_scheduler_received.cpp).
+//
 // With one step in flight, decoding sequences are gathered (decode_set.h, SchedulerConfig::
 // gather_decodes; batch_scheduler_gathered.cpp). They stand first in running_, and a decide() lets
 // plan_gathered() schedule them before it visits the others.
@@ -27,6 +30,9 @@ class BatchScheduler : public Scheduler {
  public:
   void add(Sequence& sequence) final;
   void abort(Sequence& sequence) final;
+  Expected expect(Sequence& sequence) final;
+  void receive(Sequence& sequence) final;
+  void release(Sequence& sequence) final;
   void plan(SimTime now, StepPlan& plan) final;
   void complete(const StepPlan& plan, const StepResult& result, StepUpdate& update) final;
 
@@ -138,6 +144,10 @@ class BatchScheduler : public Scheduler {
   bool complete_entries(std::span<const ScheduledSequence> entries, StepUpdate& update);
   void end_answer(Sequence& sequence, StepUpdate& update);
 
+  // KV from and for other replicas (batch_scheduler_received.cpp).
+  void join_received();
+  bool leave_received(Sequence& sequence);
+
   // Decodes planned together (batch_scheduler_gathered.cpp).
   void gather(StepPlan& plan);
   bool may_gather(const Sequence& sequence) const;
@@ -149,7 +159,10 @@ class BatchScheduler : public Scheduler {
   bool may_repeat(const StepPlan& plan) const;
 
   std::int64_t spare_blocks_;
-  std::int64_t waiting_count_ = 0;
+  std::int64_t waiting_count_ = 0;  // those received or expected included
+  std::vector<Sequence*> received_;  // have their KV, want a seat
+  std::int64_t expected_ = 0;        // sequences whose KV is on its way
+  std::int64_t kept_ = 0;            // ended, their KV has yet to be released
   WaitingLine line_;
   std::vector<Side> side_;  // by slot
   DecodeSet decodes_{false};

@@ -31,6 +31,8 @@ struct EngineOptions {
                                           // "" = the scheduler's own (static, orca: reserve-max; else paged)
   std::string preemption_mode = "recompute";  // recompute | swap (vllm-v0)
   double swap_space_gib = 4.0;            // host memory for swap, per GPU (vllm-v0)
+  double kv_offloading_size = 0.0;        // GiB of host memory behind the prefix cache, over all ranks of
+                                          // a replica (vLLM's --kv-offloading-size, native backend); 0 = off
   double watermark = 0.01;                // share of blocks kept free at admission (vllm-v0, sarathi)
   double delay_factor = 0.0;              // vllm-v0 scheduler_delay_factor
   std::int32_t max_num_partial_prefills = 1;      // vllm-v0 chunked

@@ -23,6 +23,7 @@ struct SchedulerConfig {
   std::int64_t num_blocks =
       0;  // KV blocks of engine.block_size tokens (vLLM V1: includes null block 0)
   std::int64_t num_cpu_blocks = 0;     // swap space
+  std::int64_t num_offload_blocks = 0;  // behind the prefix cache (kv/host_tier.h)
   std::int32_t batches_in_flight = 1;  // 2 with async scheduling, pipeline_parallel_size with PP
   std::int32_t pipeline_parallel_size = 1;
   std::int32_t num_speculative_tokens = 0;
@@ -54,10 +55,17 @@ struct Repeats {
   }
 };
 
+// What became of a sequence that was announced with expect().
+struct Expected {
+  bool taken = false;              // it has its blocks; false: there is no room now
+  std::int32_t cached_tokens = 0;  // of its prompt, found here: their KV need not be sent
+  std::string never;               // why it can never have them; "" = it can
+};
+
 // Decides the steps of one replica. Owns the queues and the KV of its engine; reads no clock
 // (`now` is passed in), schedules no event, records no metric.
 //
-// Life of a sequence: add() -> plan() ... complete() ... until complete() reports it finished.
+// Life of a sequence: add() (or expect(), receive()) -> plan() ... complete() ... until complete() reports it finished.
 // With batches_in_flight = D, up to D plans may be outstanding; they complete in plan order.
 //
 // Invariants every policy keeps (tests/contract runs them over the whole table):
@@ -75,6 +83,18 @@ class Scheduler {
   // The client is gone: leaves queues and KV at once. No effect on a finished sequence. Beams leave
   // together, and so do samples whose prompt is not computed yet.
   virtual void abort(Sequence& sequence) = 0;
+
+  // Between replicas (SchedulerEntry::receives_kv, hands_over_kv). In the place of add(): another
+  // replica has computed the sequence's prompt and emitted its first output_tokens. It gets blocks
+  // for all known tokens at once, where they are free and nobody waits for some, and is kReceiving;
+  // receive() says that its KV has come. From then on it only wants a seat, ahead of those that want
+  // blocks too, and decodes; preempted, it computes everything anew.
+  // REQUIRES of expect(): no group. Where it does not take the sequence, nothing has changed.
+  virtual Expected expect(Sequence& sequence);
+  virtual void receive(Sequence& sequence);
+  // The KV of a sequence that has finished and keeps_kv has been sent.
+  virtual void release(Sequence& sequence);
+
   // Decides the next step, takes its KV blocks and moves `computed_tokens` forward at once.
   virtual void plan(SimTime now, StepPlan& plan) = 0;
   // The step of `plan` has run: appends tokens, finishes sequences, frees KV.
@@ -129,6 +149,9 @@ struct SchedulerEntry {
   bool forks = false;
   KvRule kv_rule = KvRule::kGroups;  // how its engine keeps windows and states (kv_layout.h)
   bool diffuses = false;  // for diffusion language models, and for no others
+  bool hands_over_kv = false;  // keeps the KV of a sequence past its end until it is released
+  bool receives_kv = false;    // takes sequences whose prompt another replica has computed
+  bool offloads_kv = false;    // keeps the prefix cache's blocks in host memory too
 };
 std::span<const SchedulerEntry> scheduler_table();
 // InputError that names the nearest entry when there is none.

@@ -35,7 +35,8 @@ std::span<const SchedulerEntry> scheduler_table() {
   static const std::vector<SchedulerEntry> kRows = {
       {"vllm-v1",
        "vLLM V1 0.16.0: running first, then admit; chunked prefill, preemption by recompute",
-       make_vllm_v1, TokenBudgetRule::kAlways, true, nullptr, false, true},
+       make_vllm_v1, TokenBudgetRule::kAlways, true, nullptr, false, true, KvRule::kGroups, false, true,
+       true, true},
       {"vllm-v0",
        "vLLM V0 0.8.5: prefill first, else decode (or one budget in chunks); recompute or swap",
        make_vllm_v0, TokenBudgetRule::kAlways, false, defaults_of_vllm_v0, false, false,
@@ -43,16 +44,18 @@ std::span<const SchedulerEntry> scheduler_table() {
       {"sglang",
        "SGLang 0.5.5.post3: prefill before decode, radix cache, output reserved by a ratio",
        make_sglang, TokenBudgetRule::kNone, true, defaults_of_sglang, false, false,
-       KvRule::kAllTokens},
+       KvRule::kAllTokens, false, true, true},
       {"static", "FasterTransformer: a batch is filled, then runs until its slowest member ends",
-       make_static, TokenBudgetRule::kNone},
+       make_static, TokenBudgetRule::kNone, false, nullptr, false, false, KvRule::kGroups, false, true},
       {"orca", "Orca (OSDI'22): requests join and leave at every step; max_model_len reserved each",
-       make_orca, TokenBudgetRule::kNone, true, nullptr, true},
+       make_orca, TokenBudgetRule::kNone, true, nullptr, true, false, KvRule::kGroups, false, true, true},
       {"vllm-0.2", "vLLM 0.2: paged KV; a step is all prefill while a prompt fits, else all decode",
-       make_vllm_02, TokenBudgetRule::kButOnePrompt, true, defaults_of_vllm_02, true},
+       make_vllm_02, TokenBudgetRule::kButOnePrompt, true, defaults_of_vllm_02, true, false,
+       KvRule::kGroups, false, true, true},
       {"sarathi",
        "Sarathi-Serve (OSDI'24): one token budget a step, decodes first, prompts in chunks",
-       make_sarathi, TokenBudgetRule::kAlways, true, defaults_of_sarathi, true},
+       make_sarathi, TokenBudgetRule::kAlways, true, defaults_of_sarathi, true, false, KvRule::kGroups,
+       false, true, true},
       {"trtllm",
        "TensorRT-LLM: KV reserved to each request's end, or pauses on demand; then a batch is cut",
        make_trtllm, TokenBudgetRule::kAlways, true, defaults_of_trtllm, true, false,
@@ -62,13 +65,16 @@ std::span<const SchedulerEntry> scheduler_table() {
        make_llamacpp},
       {"fcfs-nochunk",
        "teaching: continuous batching of whole prompts, paged KV, first come first served",
-       make_fcfs_nochunk, TokenBudgetRule::kButOnePrompt},
-      {"sjf", "teaching: as fcfs-nochunk, the least remaining work first (an oracle)", make_sjf,
-       TokenBudgetRule::kButOnePrompt},
+       make_fcfs_nochunk, TokenBudgetRule::kButOnePrompt, false, nullptr, false, false, KvRule::kGroups,
+       false, true, true},
+      {"sjf", "teaching: as fcfs-nochunk, the least remaining work first (an oracle)", make_sjf, TokenBudgetRule::kButOnePrompt, false, nullptr, false, false, KvRule::kGroups,
+       false, true, true},
       {"vtc", "VTC (OSDI'24): as fcfs-nochunk, the tenant with the least service so far first",
-       make_vtc, TokenBudgetRule::kButOnePrompt},
+       make_vtc, TokenBudgetRule::kButOnePrompt, false, nullptr, false, false, KvRule::kGroups,
+       false, true, true},
       {"edf", "teaching: as fcfs-nochunk, the earliest TTFT deadline first, missed ones last",
-       make_edf, TokenBudgetRule::kButOnePrompt},
+       make_edf, TokenBudgetRule::kButOnePrompt, false, nullptr, false, false, KvRule::kGroups,
+       false, true, true},
       {"block-diffusion",
        "diffusion models: blocks of masked tokens refined in passes; requests join between passes",
        make_block_diffusion, TokenBudgetRule::kButOnePrompt, false, nullptr, false, false,
@@ -103,6 +109,16 @@ void apply_layout(const KvLayout& layout, std::int64_t state_slots, SchedulerCon
 
 void Scheduler::repeat(const StepPlan&, std::int64_t steps) {
   SIM_CHECK(steps == 0, "a scheduler that promises nothing is asked to repeat a plan");
+}
+
+Expected Scheduler::expect(Sequence&) {
+  SIM_CHECK(false, "a scheduler that receives no KV is to expect some");
+}
+
+void Scheduler::receive(Sequence&) { SIM_CHECK(false, "a scheduler that receives no KV gets some"); }
+
+void Scheduler::release(Sequence&) {
+  SIM_CHECK(false, "a scheduler that hands no KV over is to release some");
 }
 
 std::unique_ptr<Scheduler> make_scheduler(const SchedulerConfig& config) {

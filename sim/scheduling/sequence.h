@@ -7,7 +7,10 @@
 
 namespace headway {
 
-enum class SequenceState : std::uint8_t { kWaiting, kRunning, kPreempted, kSwapped, kFinished };
+enum class SequenceState : std::uint8_t {
+  kWaiting, kRunning, kPreempted, kSwapped, kFinished,
+  kReceiving,  // its KV is on its way from another replica (Scheduler::expect)
+};
 enum class FinishReason : std::uint8_t { kNone, kStop, kLength, kAborted, kRejected };
 
 struct SequenceGroup;
@@ -29,6 +32,8 @@ struct Sequence {
   std::int32_t output_target = 0;  // output at which the model stops by itself (<= max_tokens)
   std::int32_t priority = 0;
   std::int32_t sample = 0;         // which of the request's samples or beams; 0 = the first or only one
+  bool received = false;           // came with its KV and has yet to run
+  bool keeps_kv = false;           // past its end, until Scheduler::release(): it is to be sent on
   SequenceGroup* group = nullptr;  // of those that share KV with it (sequence_group.h); null = none
 
   SequenceState state = SequenceState::kWaiting;

@@ -64,7 +64,7 @@ KvUsage Sglang::kv_usage() const {
   KvUsage usage = pool_.usage(block_size_);
   if (!block_a_sequence_) return usage;
   usage.block_size = usage.cached_blocks = 0;
-  usage.held_blocks = running_count_;
+  usage.held_blocks = running_count_ + expected_ + std::ssize(received_) + kept_;
   usage.free_blocks = usage.total_blocks - usage.held_blocks;
   return usage;
 }
@@ -88,12 +88,16 @@ void Sglang::add(Sequence& s) {
     refused_.push_back({&s, std::move(reason)});
     return;
   }
+  open(s);
+  waiting_.push_back(&s);
+}
+
+void Sglang::open(Sequence& s) {
   pool_.open(s.slot, s.sample == 0 ? *s.request : text_of_sample(s));
   if (s.slot >= output_budget_.size()) output_budget_.resize(s.slot + 1);
   const std::int64_t room = std::max<std::int64_t>(pool_.total_tokens() - 2 - s.prompt_tokens, 0);
   output_budget_[s.slot] = static_cast<std::int32_t>(
       std::min<std::int64_t>(room, std::min(s.max_tokens, max_model_len_ - s.prompt_tokens)));
-  waiting_.push_back(&s);
 }
 
 SglangBatch::Member Sglang::member(Sequence& s) const {
@@ -110,7 +114,7 @@ void Sglang::abort(Sequence& s) {
     return;
   }
   if (s.state != SequenceState::kRunning) {
-    std::erase(waiting_, &s);
+    if (!leave_received(s)) std::erase(waiting_, &s);
     pool_.close(s.slot);
     s.state = SequenceState::kFinished;
     s.finish_reason = FinishReason::kAborted;
@@ -125,8 +129,11 @@ void Sglang::abort(Sequence& s) {
 
 // Ends a running sequence. What it computed stays in the tree, as far as its tokens are known.
 void Sglang::finish(Sequence& s, FinishReason reason) {
-  pool_.release(s.slot, std::min(s.computed_tokens, s.known_tokens()));
-  pool_.close(s.slot);
+  if (s.keeps_kv && reason != FinishReason::kAborted) {
+    ++kept_;
+  } else {
+    close(s);
+  }
   s.state = SequenceState::kFinished;
   s.finish_reason = reason;
   --running_count_;
@@ -145,12 +152,13 @@ void Sglang::plan(SimTime, StepPlan& plan) {
   for (int i = 0; i < kTurns; ++i) {
     turn(plan);
     const bool idle = plan.empty() && in_flight_ == 0;
-    if (!idle || (waiting_.empty() && cut_ == nullptr)) return;
+    if (!idle || (waiting_.empty() && received_.empty() && cut_ == nullptr)) return;
   }
 }
 
 void Sglang::turn(StepPlan& plan) {
   merge_last();
+  if (!received_.empty()) join_received();
   if (!plan_prefill(plan) && !running_.empty()) plan_decode(plan);
   if (!plan.empty()) {
     ++in_flight_;
@@ -263,7 +271,9 @@ void Sglang::plan_decode(StepPlan& plan) {
   }
   if (!decodes_fit(running_.members)) {
     scatter_all(plan);
-    retract(running_, 1, plan);
+    // Alone it fits, unless there is KV for or from other replicas.
+    const bool between = expected_ + kept_ > 0 || !received_.empty();
+    retract(running_, between ? 0 : 1, plan);
     estimate_ratio();
   } else {
     ratio_ = std::max(ratio_ - ratio_decay_, min_ratio_);
@@ -283,7 +293,9 @@ void Sglang::schedule_decodes(const SglangBatch& batch, StepPlan& plan) {
   for (auto i = static_cast<std::size_t>(decodes_.size()); i < batch.members.size(); ++i) {
     Sequence& s = *batch.members[i].sequence;
     pool_.extend(s.slot, 1);
+    const bool first = std::exchange(s.received, false);
     plan.scheduled.push_back({.sequence = &s,
+                              .kind = first ? ScheduledKind::kNew : ScheduledKind::kRunning,
                               .computed_before = s.computed_tokens,
                               .num_tokens = 1,
                               .samples = true,
@@ -335,6 +347,7 @@ void Sglang::retract(Sequence& s, StepPlan& plan) {
   s.state = SequenceState::kPreempted;
   s.computed_tokens = 0;
   s.placeholders = 0;
+  s.received = false;
   ++s.preemptions;
   --running_count_;
   waiting_.push_back(&s);

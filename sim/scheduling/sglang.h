@@ -35,6 +35,10 @@ namespace headway {
 // schedule_conservativeness, page_size, policy, enable_prefix_caching (off: disable_radix_cache).
 // The pool has num_blocks * block_size tokens. max_num_batched_tokens binds nothing here.
 //
+// KV from another replica (sglang_received.cpp) is taken in as SGLang's decode servers do it
+// (disaggregation/decode.py): room for the prompt first, with some in reserve for every sequence
+// that decodes; then the transfer, then a seat in the running batch.
+//
 // Without mixed chunks decoding sequences are gathered (sglang_gathered.cpp, decode_set.h,
 // SchedulerConfig::gather_decodes): they have the first seats of the running batch.
 //
@@ -51,6 +55,9 @@ class Sglang : public Scheduler {
 
   void add(Sequence& sequence) override;
   void abort(Sequence& sequence) override;
+  Expected expect(Sequence& sequence) override;
+  void receive(Sequence& sequence) override;
+  void release(Sequence& sequence) override;
   void plan(SimTime now, StepPlan& plan) override;
   void complete(const StepPlan& plan, const StepResult& result, StepUpdate& update) override;
   void repeats(const StepPlan& plan, Repeats& out) const override;
@@ -59,7 +66,8 @@ class Sglang : public Scheduler {
   void settle() override;
 
   std::int64_t waiting() const override {
-    return static_cast<std::int64_t>(waiting_.size() + refused_.size());
+    return static_cast<std::int64_t>(waiting_.size() + refused_.size() + received_.size()) +
+           expected_;
   }
   std::int64_t running() const override { return running_count_; }
   KvUsage kv_usage() const override;
@@ -94,6 +102,12 @@ class Sglang : public Scheduler {
   void complete_entries(std::span<const ScheduledSequence> entries, StepUpdate& update);
   void end_answer(Sequence& sequence, StepUpdate& update);
 
+  // KV from and for other replicas (sglang_received.cpp).
+  void open(Sequence& sequence);
+  void close(Sequence& sequence);
+  void join_received();
+  bool leave_received(Sequence& sequence);
+
   // Decodes planned together (sglang_gathered.cpp).
   void gather(StepPlan& plan);
   void scatter(Sequence& sequence);
@@ -121,6 +135,9 @@ class Sglang : public Scheduler {
   TokenPool pool_;
   SglangPolicy policy_;
   std::deque<Sequence*> waiting_;
+  std::deque<Sequence*> received_;  // have their KV, want a seat
+  std::int64_t expected_ = 0;       // sequences whose KV is on its way
+  std::int64_t kept_ = 0;           // ended, their KV has yet to be released
   std::vector<Rejection> refused_;  // at the door; reported by the next plan
   SglangBatch running_;             // what decodes
   DecodeSet decodes_{true};         // the gathered of them

@@ -25,7 +25,7 @@ void Sglang::repeats(const StepPlan& plan, Repeats& out) const {
     return;
   }
   if (!plan.preempted.empty() || !plan.rejected.empty() || !refused_.empty()) return;
-  if (!waiting_.empty() && !running_.full) return;
+  if ((!waiting_.empty() && !running_.full) || !received_.empty()) return;
   out.new_blocks.assign(static_cast<std::size_t>(pool_.page_size()), 0);  // pages, so far
   if (!decodes_.empty()) {
     const bool all = plan.scheduled.empty() && decodes_.size() == std::ssize(members);

@@ -28,6 +28,7 @@ PagedKvOptions kv_options(const SchedulerConfig& config) {
           .prefix_caching = caches_prefixes(config),
           .counts_only = config.counts_blocks && !caches_prefixes(config),
           .drop_last_hit = needs_hidden_states(config.speculation),
+          .host_blocks = caches_prefixes(config) ? config.num_offload_blocks : 0,
           .layout = config.kv};
 }
 
@@ -114,7 +115,7 @@ void VllmV1::leave_queue(Sequence& sequence) {
   if (sequence.state == SequenceState::kRunning) {
     if (decodes_.contains(sequence)) scatter(sequence);
     std::erase(running_, &sequence);
-  } else {
+  } else if (!leave_received(sequence)) {
     waiting_.remove(&sequence);
   }
 }
@@ -129,13 +130,16 @@ void VllmV1::plan(SimTime, StepPlan& plan) {
   refused_.clear();
   budget_ = max_step_tokens_;
   if (!decodes_.empty()) plan_gathered(plan);
-  if (waiting_.empty() && decodes_.size() == running()) {  // nothing else to look at
+  if (waiting_.empty() && received_.empty() && decodes_.size() == running()) {  // nothing else to look at
     plan.total_tokens = max_step_tokens_ - budget_;
     return;
   }
   const std::int64_t copied = kv_.copied_blocks();
   plan_running(plan);
-  if (plan.preempted.empty()) plan_waiting(plan);
+  if (plan.preempted.empty()) {
+    if (!received_.empty()) plan_received(plan);
+    plan_waiting(plan);
+  }
   book_progress(plan);
   if (gathers_) gather(plan);
   plan.copied_blocks = kv_.copied_blocks() - copied;
@@ -282,7 +286,8 @@ bool VllmV1::admit(Sequence& s, StepPlan& plan) {
     return true;
   }
   const PrefixHit hit = kv_.lookup(s.slot, known);
-  std::int32_t num_tokens = known - hit.tokens;
+  const std::int32_t found = hit.all_tokens();
+  std::int32_t num_tokens = known - found;
   if (long_prefill_threshold_ > 0) num_tokens = std::min(num_tokens, long_prefill_threshold_);
   if (!chunked_prefill_ && num_tokens > budget_) {
     if (num_tokens <= max_step_tokens_) return false;
@@ -297,8 +302,8 @@ bool VllmV1::admit(Sequence& s, StepPlan& plan) {
   }
   num_tokens = std::min(num_tokens, budget_);
   if (reserve_full_isl_ && !whole_prompt_fits(s, hit)) return false;
-  if (!kv_.allocate(s.slot, {hit.tokens, num_tokens, 0, known}, hit)) {
-    if (!never_fits(hit.tokens, hit.tokens + num_tokens)) return false;
+  if (!kv_.allocate(s.slot, {found, num_tokens, 0, known}, hit)) {
+    if (!never_fits(found, found + num_tokens)) return false;
     waiting_.pop_front();
     reject(s, too_large(known), plan);
     return true;
@@ -307,15 +312,17 @@ bool VllmV1::admit(Sequence& s, StepPlan& plan) {
   waiting_.pop_front();
   running_.push_back(&s);
   const bool resumed = s.state == SequenceState::kPreempted;
-  if (!resumed) kv_.count_query(known, hit.tokens);
+  if (!resumed) kv_.count_query(known, found, hit.host_tokens);
+  kv_.use_host_blocks(s.slot, hit);
+  plan.swapped_in_blocks += hit.host_tokens / kv_.block_size();
   seats_kept_ += followers_of(s);
   s.state = SequenceState::kRunning;
-  s.computed_tokens = hit.tokens;
-  s.cached_tokens = std::min(hit.tokens, s.prompt_tokens);
+  s.computed_tokens = found;
+  s.cached_tokens = std::min(found, s.prompt_tokens);
   s.draft_tokens = 0;
   plan.scheduled.push_back({.sequence = &s,
                             .kind = resumed ? ScheduledKind::kResumed : ScheduledKind::kNew,
-                            .computed_before = hit.tokens,
+                            .computed_before = found,
                             .num_tokens = num_tokens,
                             .prefill = true,
                             .preemptions = s.preemptions});
@@ -340,11 +347,11 @@ void VllmV1::book_progress(StepPlan& plan) {
 }
 
 void VllmV1::finish(Sequence& sequence, FinishReason reason) {
-  kv_.free(sequence.slot);
-  kv_.close(sequence.slot);
   sequence.state = SequenceState::kFinished;
   sequence.finish_reason = reason;
   sequence.draft_tokens = 0;
+  const bool answered = reason == FinishReason::kStop || reason == FinishReason::kLength;
+  if (!sequence.keeps_kv || !answered) release(sequence);
 }
 
 // REQUIRES: the sequence has left the queues.

@@ -46,6 +46,10 @@ namespace headway {
 // Layers that keep a window or a state have block tables of their own (kv/group_tables.h). Then
 // decodes are not gathered, and the samples of a prompt must not come as a group.
 //
+// KV from another replica (vllm_v1_received.cpp) comes as through vLLM's KV connectors: blocks for
+// the prompt first, the transfer, then one decode. Whoever has its KV goes ahead of the queue, which
+// in vLLM it can be stuck behind: those ahead may want the very blocks that it holds.
+//
 // Where vLLM refuses to start or would wait for ever (a sequence larger than the whole cache or,
 // without chunked prefill, than a step), the sequence is rejected with the reason (INV-6).
 class VllmV1 : public Scheduler {
@@ -54,6 +58,9 @@ class VllmV1 : public Scheduler {
 
   void add(Sequence& sequence) override;
   void abort(Sequence& sequence) override;
+  Expected expect(Sequence& sequence) override;
+  void receive(Sequence& sequence) override;
+  void release(Sequence& sequence) override;
   void plan(SimTime now, StepPlan& plan) override;
   void complete(const StepPlan& plan, const StepResult& result, StepUpdate& update) override;
 
@@ -63,7 +70,8 @@ class VllmV1 : public Scheduler {
   void settle() override;
 
   std::int64_t waiting() const override {
-    return static_cast<std::int64_t>(waiting_.size() + refused_.size()) + followers_;
+    return static_cast<std::int64_t>(waiting_.size() + refused_.size() + received_.size()) +
+           followers_ + expected_;
   }
   std::int64_t running() const override { return static_cast<std::int64_t>(running_.size()); }
   KvUsage kv_usage() const override { return kv_.usage(); }
@@ -89,6 +97,7 @@ class VllmV1 : public Scheduler {
   bool unschedule(const Sequence& sequence, StepPlan& plan);
   void schedule_running(Sequence& sequence, std::int32_t num_tokens, StepPlan& plan);
 
+  void plan_received(StepPlan& plan);
   void plan_waiting(StepPlan& plan);
   bool admit(Sequence& sequence, StepPlan& plan);
   void book_progress(StepPlan& plan);
@@ -111,6 +120,7 @@ class VllmV1 : public Scheduler {
   void take_tokens(Sequence& sequence, std::int32_t sampled, StepUpdate& update);
 
   void leave_queue(Sequence& sequence);
+  bool leave_received(Sequence& sequence);
   void finish(Sequence& sequence, FinishReason reason);
   void reject(Sequence& sequence, const std::string& reason, StepPlan& plan);
   std::string why_never(const Sequence& sequence) const;  // "" = it can run
@@ -154,6 +164,8 @@ class VllmV1 : public Scheduler {
   DecodeSet decodes_;               // the gathered ones
   bool keeps_step_;  // plans and results alternate one for one: a decode batch may repeat
   bool gathers_;
+  std::vector<Sequence*> received_;  // have their KV, want a seat
+  std::int64_t expected_ = 0;        // sequences whose KV is on its way
   std::vector<Rejection> refused_;  // at the door; reported by the next plan
   std::int32_t budget_ = 0;         // tokens left in the step being planned
   bool groups_seen_ = false;        // else nothing here ever forks

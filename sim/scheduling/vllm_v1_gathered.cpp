@@ -112,6 +112,7 @@ void VllmV1::repeats(const StepPlan& plan, Repeats& out) const {
 // block that it shares.
 bool VllmV1::nobody_will_join(const StepPlan& plan) const {
   if (!plan.preempted.empty() || !plan.rejected.empty() || !refused_.empty()) return false;
+  if (!received_.empty() && running() < max_num_seqs_) return false;
   return waiting_.empty() || running() >= max_num_seqs_ || !prefix_caching_;
 }
 

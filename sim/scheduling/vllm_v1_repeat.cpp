@@ -24,7 +24,8 @@ std::int64_t VllmV1::steps_before_end(const Sequence& s) const {
 void VllmV1::repeats_one_by_one(const StepPlan& plan, Repeats& out) const {
   const bool all = keeps_step_ && !plan.empty() && plan.scheduled.size() == running_.size();
   const bool quiet = plan.preempted.empty() && plan.rejected.empty() && refused_.empty();
-  if (!all || !quiet || (!waiting_.empty() && running() < max_num_seqs_)) return;
+  const bool some_wait = !waiting_.empty() || !received_.empty();
+  if (!all || !quiet || (some_wait && running() < max_num_seqs_)) return;
   slots_.clear();
   std::int64_t steps = std::numeric_limits<std::int64_t>::max();
   for (std::size_t i = 0; i < running_.size(); ++i) {
