@@ -27,54 +27,71 @@ void defaults_of_trtllm(EngineOptions& engine) { engine.max_num_seqs = 2048; }
 // (chunked_prefill_size ...) have names of their own.
 void defaults_of_sglang(EngineOptions& engine) { engine.max_num_seqs = 2048; }
 
+// It can do one part of a request and leave the other to another replica.
+SchedulerEntry between_replicas(SchedulerEntry row) {
+  row.hands_over_kv = row.receives_kv = true;
+  return row;
+}
+
+SchedulerEntry with_host_tier(SchedulerEntry row) {
+  row.offloads_kv = true;
+  return row;
+}
+
 }  // namespace
 
 // The visible table: one row a policy. A new policy is one file, one declaration in policies.h and
 // one row here.
 std::span<const SchedulerEntry> scheduler_table() {
   static const std::vector<SchedulerEntry> kRows = {
-      {"vllm-v1",
-       "vLLM V1 0.16.0: running first, then admit; chunked prefill, preemption by recompute",
-       make_vllm_v1, TokenBudgetRule::kAlways, true, nullptr, false, true, KvRule::kGroups, false, true,
-       true, true},
+      with_host_tier(between_replicas(
+          {"vllm-v1",
+           "vLLM V1 0.16.0: running first, then admit; chunked prefill, preemption by recompute",
+           make_vllm_v1, TokenBudgetRule::kAlways, true, nullptr, false, true})),
       {"vllm-v0",
        "vLLM V0 0.8.5: prefill first, else decode (or one budget in chunks); recompute or swap",
        make_vllm_v0, TokenBudgetRule::kAlways, false, defaults_of_vllm_v0, false, false,
        KvRule::kAllTokens},
-      {"sglang",
-       "SGLang 0.5.5.post3: prefill before decode, radix cache, output reserved by a ratio",
-       make_sglang, TokenBudgetRule::kNone, true, defaults_of_sglang, false, false,
-       KvRule::kAllTokens, false, true, true},
+      between_replicas(
+          {"sglang",
+           "SGLang 0.5.5.post3: prefill before decode, radix cache, output reserved by a ratio",
+           make_sglang, TokenBudgetRule::kNone, true, defaults_of_sglang, false, false,
+           KvRule::kAllTokens}),
       {"static", "FasterTransformer: a batch is filled, then runs until its slowest member ends",
-       make_static, TokenBudgetRule::kNone, false, nullptr, false, false, KvRule::kGroups, false, true},
-      {"orca", "Orca (OSDI'22): requests join and leave at every step; max_model_len reserved each",
-       make_orca, TokenBudgetRule::kNone, true, nullptr, true, false, KvRule::kGroups, false, true, true},
-      {"vllm-0.2", "vLLM 0.2: paged KV; a step is all prefill while a prompt fits, else all decode",
-       make_vllm_02, TokenBudgetRule::kButOnePrompt, true, defaults_of_vllm_02, true, false,
-       KvRule::kGroups, false, true, true},
-      {"sarathi",
-       "Sarathi-Serve (OSDI'24): one token budget a step, decodes first, prompts in chunks",
-       make_sarathi, TokenBudgetRule::kAlways, true, defaults_of_sarathi, true, false, KvRule::kGroups,
-       false, true, true},
+       make_static, TokenBudgetRule::kNone},
+      between_replicas(
+          {"orca",
+           "Orca (OSDI'22): requests join and leave at every step; max_model_len reserved each",
+           make_orca, TokenBudgetRule::kNone, true, nullptr, true}),
+      between_replicas(
+          {"vllm-0.2",
+           "vLLM 0.2: paged KV; a step is all prefill while a prompt fits, else all decode",
+           make_vllm_02, TokenBudgetRule::kButOnePrompt, true, defaults_of_vllm_02, true}),
+      between_replicas(
+          {"sarathi",
+           "Sarathi-Serve (OSDI'24): one token budget a step, decodes first, prompts in chunks",
+           make_sarathi, TokenBudgetRule::kAlways, true, defaults_of_sarathi, true}),
       {"trtllm",
        "TensorRT-LLM: KV reserved to each request's end, or pauses on demand; then a batch is cut",
        make_trtllm, TokenBudgetRule::kAlways, true, defaults_of_trtllm, true, false,
        KvRule::kAllTokens},
       {"llamacpp",
-       "llama.cpp server 2026: n_parallel slots of equal context; decodes, then prompts slot by slot",
+       "llama.cpp server 2026: n_parallel slots of equal context; decodes, then prompts slot by "
+       "slot",
        make_llamacpp},
-      {"fcfs-nochunk",
-       "teaching: continuous batching of whole prompts, paged KV, first come first served",
-       make_fcfs_nochunk, TokenBudgetRule::kButOnePrompt, false, nullptr, false, false, KvRule::kGroups,
-       false, true, true},
-      {"sjf", "teaching: as fcfs-nochunk, the least remaining work first (an oracle)", make_sjf, TokenBudgetRule::kButOnePrompt, false, nullptr, false, false, KvRule::kGroups,
-       false, true, true},
-      {"vtc", "VTC (OSDI'24): as fcfs-nochunk, the tenant with the least service so far first",
-       make_vtc, TokenBudgetRule::kButOnePrompt, false, nullptr, false, false, KvRule::kGroups,
-       false, true, true},
-      {"edf", "teaching: as fcfs-nochunk, the earliest TTFT deadline first, missed ones last",
-       make_edf, TokenBudgetRule::kButOnePrompt, false, nullptr, false, false, KvRule::kGroups,
-       false, true, true},
+      between_replicas(
+          {"fcfs-nochunk",
+           "teaching: continuous batching of whole prompts, paged KV, first come first served",
+           make_fcfs_nochunk, TokenBudgetRule::kButOnePrompt}),
+      between_replicas({"sjf",
+                        "teaching: as fcfs-nochunk, the least remaining work first (an oracle)",
+                        make_sjf, TokenBudgetRule::kButOnePrompt}),
+      between_replicas(
+          {"vtc", "VTC (OSDI'24): as fcfs-nochunk, the tenant with the least service so far first",
+           make_vtc, TokenBudgetRule::kButOnePrompt}),
+      between_replicas(
+          {"edf", "teaching: as fcfs-nochunk, the earliest TTFT deadline first, missed ones last",
+           make_edf, TokenBudgetRule::kButOnePrompt}),
       {"block-diffusion",
        "diffusion models: blocks of masked tokens refined in passes; requests join between passes",
        make_block_diffusion, TokenBudgetRule::kButOnePrompt, false, nullptr, false, false,
