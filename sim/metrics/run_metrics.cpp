@@ -1,18 +1,19 @@
 #include "sim/metrics/run_metrics.h"
 
 #include <cstddef>
+#include <utility>
 
 namespace headway {
 namespace {
 
-void fill_throughput(RunSummary& s, std::int64_t good) {
+void fill_throughput(RunSummary& s, const SloCounter& slo) {
   if (s.duration_s > 0) {
     s.request_throughput = static_cast<double>(s.completed) / s.duration_s;
     s.output_throughput = static_cast<double>(s.output_tokens) / s.duration_s;
     s.total_token_throughput = static_cast<double>(s.input_tokens + s.output_tokens) / s.duration_s;
   }
-  if (s.slo.any()) {
-    s.request_goodput = s.duration_s > 0 ? static_cast<double>(good) / s.duration_s : 0.0;
+  if (slo.any()) {
+    s.request_goodput = s.duration_s > 0 ? static_cast<double>(slo.good()) / s.duration_s : 0.0;
   }
 }
 
@@ -23,7 +24,8 @@ double part_ms(const RunSummary& s, LatencyPart part) {
 }  // namespace
 
 RunMetrics::RunMetrics(MetricsOptions options)
-    : keep_requests_(options.keep_requests), slo_(options.slo) {}
+    : keep_requests_(options.keep_requests), slo_(options.slo, options.classes),
+      classes_(options.slo, std::move(options.classes), options.by_tenant) {}
 
 void RunMetrics::on_arrival(std::uint64_t request, SimTime now) {
   latency_.on_arrival(request, now);
@@ -48,6 +50,7 @@ void RunMetrics::on_tokens(std::int64_t count, SimTime now) { peaks_.on_tokens(c
 void RunMetrics::on_finish(const RequestRecord& request) {
   latency_.on_finish(request);
   slo_.on_finish(request);
+  classes_.on_finish(request);
   peaks_.on_finish(request);
   backlog_.on_finish(request);
   if (keep_requests_) requests_.push_back(request);
@@ -86,7 +89,8 @@ RunSummary RunMetrics::result() const {
   s.ttft_attainment = slo_.ttft_attainment();
   s.tpot_attainment = slo_.tpot_attainment();
   s.e2el_attainment = slo_.e2el_attainment();
-  fill_throughput(s, slo_.good());
+  fill_throughput(s, slo_);
+  s.classes = classes_.result(s.duration_s);
   s.engine = utilisation_.result(span);
   s.verdict = judge(backlog_,
                     {s.completed, s.e2el_ms.mean, part_ms(s, LatencyPart::kQueue),

@@ -2,10 +2,11 @@
 
 #include <vector>
 
+#include "sim/metrics/class_metrics.h"
 #include "sim/metrics/latency.h"
 #include "sim/metrics/observer.h"
 #include "sim/metrics/run_summary.h"
-#include "sim/metrics/slo.h"
+#include "sim/metrics/slo_counter.h"
 #include "sim/metrics/utilisation.h"
 #include "sim/metrics/verdict.h"
 
@@ -15,6 +16,8 @@ struct MetricsOptions {
   SloLimits slo;
   bool keep_requests =
       false;  // every RequestRecord, in order of finish: sizeof(RequestRecord) = 200 bytes each
+  std::vector<SloClass> classes = {};  // requests that have limits of their own
+  bool by_tenant = false;              // numbers for each tenant (in the place of classes)
 };
 
 // All the numbers of a run in one observer. Memory: that of LatencyMetrics (bounded, some 300 MB at
@@ -40,6 +43,7 @@ class RunMetrics final : public Observer {
   bool keep_requests_;
   LatencyMetrics latency_;
   SloCounter slo_;
+  ClassMetrics classes_;
   Utilisation utilisation_;
   SecondPeaks peaks_;
   Backlog backlog_;

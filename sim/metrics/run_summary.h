@@ -3,8 +3,9 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
-#include "sim/metrics/slo.h"
+#include "sim/metrics/class_metrics.h"
 #include "sim/metrics/statistics.h"
 #include "sim/metrics/utilisation.h"
 #include "sim/metrics/verdict.h"
@@ -41,6 +42,7 @@ struct RunSummary {
   std::optional<double> request_goodput;  // requests per second meeting every limit; unset: no SLO
   std::optional<double> slo_attainment;   // their share of all requests, failed ones included
   std::optional<double> ttft_attainment, tpot_attainment, e2el_attainment;
+  std::vector<ClassSummary> classes;  // by class or tenant, where there are some
 
   UtilisationSummary engine;
   Verdict verdict;

@@ -11,6 +11,7 @@ namespace headway {
 struct SloLimits {
   std::optional<double> ttft_ms, tpot_ms, e2el_ms;
   bool any() const { return ttft_ms || tpot_ms || e2el_ms; }
+  bool operator==(const SloLimits&) const = default;
 };
 
 inline SimTime ttft_of(const RequestRecord& r) { return r.first_token - r.arrival; }
@@ -37,43 +38,5 @@ inline SloOutcome judge_slo(const SloLimits& limits, const RequestRecord& r) {
           !limits.tpot_ms || tpot_ms_of(r).value_or(0.0) <= *limits.tpot_ms,
           !limits.e2el_ms || e2el_of(r).ms() <= *limits.e2el_ms};
 }
-
-// Counts who met what. Failed requests are in the denominator of attainment: they were asked for.
-class SloCounter final : public Observer {
- public:
-  explicit SloCounter(SloLimits limits) : limits_(limits) {}
-
-  void on_finish(const RequestRecord& r) override {
-    const SloOutcome outcome = judge_slo(limits_, r);
-    ++seen_;
-    good_ += outcome.all() ? 1 : 0;
-    ttft_ += outcome.ttft ? 1 : 0;
-    tpot_ += outcome.tpot ? 1 : 0;
-    e2el_ += outcome.e2el ? 1 : 0;
-  }
-
-  const SloLimits& limits() const { return limits_; }
-  std::int64_t good() const { return good_; }
-  // Share of all requests, failed ones included; unset without that limit (or without requests).
-  std::optional<double> attainment() const { return share(limits_.any(), good_); }
-  std::optional<double> ttft_attainment() const {
-    return share(limits_.ttft_ms.has_value(), ttft_);
-  }
-  std::optional<double> tpot_attainment() const {
-    return share(limits_.tpot_ms.has_value(), tpot_);
-  }
-  std::optional<double> e2el_attainment() const {
-    return share(limits_.e2el_ms.has_value(), e2el_);
-  }
-
- private:
-  std::optional<double> share(bool wanted, std::int64_t met) const {
-    if (!wanted || seen_ == 0) return std::nullopt;
-    return static_cast<double>(met) / static_cast<double>(seen_);
-  }
-
-  SloLimits limits_;
-  std::int64_t seen_ = 0, good_ = 0, ttft_ = 0, tpot_ = 0, e2el_ = 0;
-};
 
 }  // namespace headway

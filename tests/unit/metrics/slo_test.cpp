@@ -1,4 +1,4 @@
-#include "sim/metrics/slo.h"
+#include "sim/metrics/slo_counter.h"
 
 #include "tests/support/catch.h"
 #include "tests/support/records.h"
