@@ -172,6 +172,41 @@ FieldRow<W> sessions_field() {
           [](const std::string& path) { return document_block(path, session_table()); }};
 }
 
+const FieldTable<TenantOptions>& tenant_table() {
+  using T = TenantOptions;
+  static const FieldTable<T> table = {
+      required(number("share", &T::share, kAboveZero, 1e12,
+                      "its share of requests (of sessions), in relation to the other shares")),
+      integer("priority", &T::priority, -1'000'000'000, 1'000'000'000,
+              "of its requests; smaller is more urgent"),
+  };
+  return table;
+}
+
+FieldRow<W> tenants_field() {
+  return {"tenants",
+          "list of objects",
+          "",
+          "accounts that the requests are of; a request's tenant is the place in this list, from 0",
+          [](const Value& v, W& out) {
+            if (!v.json().is_array()) v.fail(describe(v.json()), "a list of { share, priority }");
+            out.tenants.assign(v.json().size(), {});
+            for (std::size_t i = 0; i < out.tenants.size(); ++i) {
+              read_block(v.entry(i), tenant_table(), out.tenants[i]);
+            }
+          },
+          [](const W& in) {
+            Json list = Json::array();
+            for (const TenantOptions& tenant : in.tenants) {
+              list.push_back(write_block(tenant, tenant_table()));
+            }
+            return list;
+          },
+          kGenerator,
+          false,
+          [](const std::string& path) { return document_block(path + "[i]", tenant_table()); }};
+}
+
 // vLLM's `random` dataset defaults, so that every key of a generated workload has one.
 W generator_defaults(W options) {
   options.input_len.value = 1024;
@@ -220,6 +255,7 @@ void add_generator(FieldTable<W>& rows) {
   rows.push_back(in_group(kGenerator, length("input_len", &W::input_len, "prompt tokens")));
   rows.push_back(in_group(kGenerator, length("output_len", &W::output_len, "output tokens")));
   rows.push_back(sessions_field());
+  rows.push_back(tenants_field());
 }
 
 std::string kind_of(const W& options) {

@@ -159,6 +159,53 @@ class Conversations final : public RequestSource {
   std::int64_t fresh_ = 0;    // tokens the next turn adds
 };
 
+// Every request, or every session with all its turns, is some tenant's, drawn by the shares.
+class WithTenants final : public RequestSource {
+ public:
+  WithTenants(std::unique_ptr<RequestSource> source, std::vector<TenantOptions> tenants,
+              std::uint64_t seed)
+      : source_(std::move(source)), tenants_(std::move(tenants)), stream_(seed, "tenants") {
+    for (const TenantOptions& tenant : tenants_) sum_ += tenant.share;
+  }
+
+  std::optional<Request> next() override {
+    std::optional<Request> r = source_->next();
+    if (!r) return r;
+    // A generator gives the turns of a session one after the other.
+    if (r->session_id < 0 || r->session_id != session_) tenant_ = draw();
+    session_ = r->session_id;
+    r->tenant = static_cast<std::int32_t>(tenant_);
+    r->priority = tenants_[tenant_].priority;
+    return r;
+  }
+  std::int64_t size_hint() const override { return source_->size_hint(); }
+
+ private:
+  std::size_t draw() {
+    double rest = stream_.uniform() * sum_;
+    for (std::size_t i = 0; i + 1 < tenants_.size(); ++i) {
+      if (rest < tenants_[i].share) return i;
+      rest -= tenants_[i].share;
+    }
+    return tenants_.size() - 1;
+  }
+
+  std::unique_ptr<RequestSource> source_;
+  std::vector<TenantOptions> tenants_;
+  RandomStream stream_;
+  double sum_ = 0;
+  std::int64_t session_ = -1;
+  std::size_t tenant_ = 0;
+};
+
+void check_tenants(const std::vector<TenantOptions>& tenants) {
+  for (std::size_t i = 0; i < tenants.size(); ++i) {
+    if (tenants[i].share > 0 && tenants[i].share <= 1e12) continue;
+    const std::string key = "tenants[" + std::to_string(i) + "].share";
+    fail(key.c_str(), std::to_string(tenants[i].share), "a number above 0");
+  }
+}
+
 // Every request with as many samples or beams as the workload says, whatever its source says.
 class WithSequences final : public RequestSource {
  public:
@@ -197,9 +244,16 @@ void check_sessions(const SessionOptions& s) {
 std::unique_ptr<RequestSource> open_generator(const WorkloadOptions& options,
                                               const std::string& base_folder, std::uint64_t seed) {
   check_options(options);
-  if (!options.sessions) return std::make_unique<SingleTurns>(options, base_folder, seed);
-  check_sessions(*options.sessions);
-  return std::make_unique<Conversations>(options, base_folder, seed);
+  check_tenants(options.tenants);
+  std::unique_ptr<RequestSource> source;
+  if (options.sessions) {
+    check_sessions(*options.sessions);
+    source = std::make_unique<Conversations>(options, base_folder, seed);
+  } else {
+    source = std::make_unique<SingleTurns>(options, base_folder, seed);
+  }
+  if (options.tenants.empty()) return source;
+  return std::make_unique<WithTenants>(std::move(source), options.tenants, seed);
 }
 
 std::unique_ptr<RequestSource> open_workload(const WorkloadOptions& options,

@@ -27,6 +27,11 @@ struct SessionOptions {                // multi-turn conversations (generated wo
   std::int32_t prefix_groups = 1;
 };
 
+struct TenantOptions {                 // one of several accounts (generated workloads)
+  double share = 1;                    // of requests, or of sessions; in relation to the other shares
+  std::int32_t priority = 0;           // of its requests; smaller is more urgent
+};
+
 // The `workload` block: a trace, a synthetic trace, or a generator.
 struct WorkloadOptions {
   // Trace
@@ -51,6 +56,7 @@ struct WorkloadOptions {
   bool rescale_arrivals = false;       // vLLM's: the last request is sent exactly at n / rate
   LengthOptions input_len, output_len;
   std::optional<SessionOptions> sessions;
+  std::vector<TenantOptions> tenants;  // Request::tenant is the place in the list; empty = one
 
   bool generated() const { return trace.empty() && synth.empty(); }
 };

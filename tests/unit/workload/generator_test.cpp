@@ -119,6 +119,37 @@ WorkloadOptions chats() {
   return options;
 }
 
+TEST_CASE("requests, and whole sessions, are of tenants by their shares", "[unit]") {
+  WorkloadOptions options = simple();
+  options.num_prompts = 8000;
+  const auto plain = test::read_all(options).requests;
+  options.tenants = {{1, 0}, {2, 5}, {1, -1}};
+  const auto shared = test::read_all(options).requests;
+  std::map<std::int32_t, int> counts;
+  for (std::size_t i = 0; i < shared.size(); ++i) {
+    ++counts[shared[i].tenant];
+    CHECK(shared[i].priority == options.tenants[static_cast<std::size_t>(shared[i].tenant)].priority);
+    CHECK(shared[i].arrival == plain[i].arrival);  // nothing else is shifted
+    CHECK(shared[i].prompt_tokens == plain[i].prompt_tokens);
+  }
+  CHECK(counts[0] == Approx(2000).margin(150));
+  CHECK(counts[1] == Approx(4000).margin(150));
+  CHECK(counts[2] == Approx(2000).margin(150));
+
+  options = chats();
+  options.num_prompts = 2000;
+  options.tenants = {{1, 0}, {1, 1}};
+  std::map<std::int64_t, std::int32_t> tenants;
+  counts.clear();
+  for (const Request& r : test::read_all(options).requests) {
+    CHECK(tenants.emplace(r.session_id, r.tenant).first->second == r.tenant);
+    ++counts[r.tenant];
+  }
+  CHECK(counts[0] == Approx(1000).margin(250));
+  options.tenants[1].share = -1;
+  CHECK(place_of(options) == "workload.tenants[1].share");
+}
+
 TEST_CASE("a turn's prompt is all that was said before and its own input", "[unit]") {
   const auto requests = test::read_all(chats()).requests;
   REQUIRE(requests.size() == 100);
