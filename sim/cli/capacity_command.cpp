@@ -1,7 +1,8 @@
 #include <memory>
-#include <mutex>
 #include <nlohmann/json.hpp>
 
+#include "sim/cli/capacity_arguments.h"
+#include "sim/cli/capacity_plan.h"
 #include "sim/cli/commands.h"
 #include "sim/cli/console.h"
 #include "sim/cli/execute.h"
@@ -10,7 +11,6 @@
 #include "sim/cli/scenario_arguments.h"
 #include "sim/core/errors.h"
 #include "sim/core/output_file.h"
-#include "sim/core/suggest.h"
 #include "sim/report/capacity_text.h"
 #include "sim/report/explanation.h"
 #include "sim/report/html_capacity.h"
@@ -20,44 +20,42 @@
 namespace headway {
 namespace {
 
-constexpr std::int64_t kMostSeeds = 1000;
-
-CapacityAxis parse_axis(const std::string& name) {
-  if (name.empty() || name == "rate") return CapacityAxis::kRate;
-  if (name == "concurrency") return CapacityAxis::kConcurrency;
-  if (name == "replicas") return CapacityAxis::kReplicas;
-  throw InputError({"command line", "--find", "\"" + name + "\"",
-                    one_of(name, {"rate", "concurrency", "replicas"})});
-}
-
-double positive(const std::optional<double>& value, const char* flag, double fallback) {
-  if (!value) return fallback;
-  if (*value > 0 && *value < 1e12) return *value;  // false for what is no number too
-  throw InputError({"command line", flag, std::to_string(*value), "a number above 0"});
-}
-
 class CapacityCommand final : public Command {
  public:
   void declare(Arguments& arguments) override {
-    scenario_.declare(arguments);
-    arguments.list("--slo", "METRIC:STAT:MS", slos_,
-                   "A limit, such as ttft:p99:2000 or tpot:mean:50 (may be repeated); metrics ttft, "
-                   "tpot, itl, e2el; statistics mean, p50, p90, p95, p99");
-    arguments.real("--attainment", "SHARE", attainment_,
-                   "The share of requests within all of the scenario's own limits (slo) to reach");
-    arguments.text("--find", "WHAT", find_,
-                   "rate (default), concurrency (a closed loop's), or replicas (the fewest)");
-    arguments.number("--seeds", "K", seeds_, 1, "Draws of the workload (default 5)");
-    arguments.real("--tolerance", "SHARE", tolerance_, "Of a search for a rate (default 0.01)");
-    arguments.real("--low", "LOAD", low_, "Look no lower");
-    arguments.real("--high", "LOAD", high_, "Look no higher");
-    arguments.number("--max-runs", "N", max_runs_, 1, "Give up after so many runs (default 400)");
+    scenario_.declare(arguments, false);
+    capacity_.declare(arguments);
+    plan_.declare(arguments);
     arguments.text("--save-result", "FILE.json", result_path_, "Write the answer as JSON");
     declare_report(arguments, report_path_);
     arguments.flag("--json", json_, "Print the answer as JSON");
   }
 
   int run() override {
+    const char* const place = "headway capacity";
+    if (plan_.asked()) {
+      if (const std::string flag = scenario_.given(); !flag.empty()) {
+        throw InputError({"command line", place, flag + " beside --plan",
+                          "the plan alone, which names its scenario, set and limit"});
+      }
+      if (!report_path_.empty()) {
+        throw InputError({"command line", "--report", "a report of --plan", "--svg FILE.svg"});
+      }
+      const RunOptions options = scenario_.run_options();
+      return plan_.run(capacity_, {options.threads, scenario_.quiet(), json_,
+                                   options.step_by_step, result_path_});
+    }
+    if (const std::string flag = plan_.plan_flag(); !flag.empty()) {
+      throw InputError({"command line", flag, "no plan", "--plan PLAN.json beside it"});
+    }
+    if (scenario_.given() != "a scenario") {
+      throw InputError({"command line", place, "no scenario", "a scenario, or --plan PLAN.json"});
+    }
+    return search();
+  }
+
+ private:
+  int search() {
     const Scenario scenario = scenario_.load();
     const CapacityOptions options = options_for(scenario);
     Outputs outputs;
@@ -81,7 +79,6 @@ class CapacityCommand final : public Command {
     return 0;
   }
 
- private:
   // The run at the answer once more, for its figures.
   std::string report_text(const Scenario& scenario, const CapacityOptions& options,
                           const CapacityAnswer& answer) const {
@@ -97,30 +94,20 @@ class CapacityCommand final : public Command {
     });
   }
 
-  CapacityOptions options_for(const Scenario& scenario) {
-    CapacityOptions o;
-    o.axis = parse_axis(find_);
-    for (const std::string& slo : slos_) o.requirements.targets.push_back(parse_slo_target(slo));
-    o.requirements.attainment = attainment(scenario);
-    if (slos_.empty() && o.requirements.attainment == 0) {
-      throw InputError({"command line", "headway capacity", "no SLO",
-                        "--slo METRIC:STATISTIC:MILLISECONDS, or --attainment with limits in the "
-                        "scenario's slo"});
-    }
-    o.tolerance = positive(tolerance_, "--tolerance", o.tolerance);
-    o.low = positive(low_, "--low", 0);
-    o.high = positive(high_, "--high", 0);
-    if (o.low > 0 && o.high > 0 && o.low >= o.high) {
-      throw InputError({"command line", "--low", std::to_string(o.low), "less than --high"});
-    }
-    o.seeds = static_cast<int>(std::min(seeds_.value_or(o.seeds), kMostSeeds));
-    // Nothing is drawn: every seed is the same run.
-    if (!scenario.workload.trace.empty() && scenario.cluster.router != "random" &&
-        !scenario.speculation.on()) {
+  CapacityOptions options_for(const Scenario& scenario) const {
+    CapacityOptions o = capacity_.options(capacity_.requirements(true));
+    capacity_.check(scenario);
+    if (!draws_anything(scenario)) {
+      if (capacity_.seeds_given() && o.seeds > 1 && !scenario_.quiet()) {
+        print_err("note: one seed instead of " + std::to_string(o.seeds) +
+                  ": the workload is a recorded one and nothing else is drawn, so that all seeds "
+                  "are the same run\n");
+      }
       o.seeds = 1;
     }
-    o.max_runs = max_runs_.value_or(o.max_runs);
-    o.threads = scenario_.run_options().threads;
+    const RunOptions run = scenario_.run_options();
+    o.threads = run.threads;
+    o.step_by_step = run.step_by_step;
     if (wants_progress(scenario_.quiet())) {
       o.progress = [](std::int64_t runs, const std::string& what) {
         print_err("\r\x1b[K" + std::to_string(runs) + " runs, " + what);
@@ -129,24 +116,10 @@ class CapacityCommand final : public Command {
     return o;
   }
 
-  double attainment(const Scenario& scenario) const {
-    if (!attainment_) return 0;
-    if (!(*attainment_ > 0 && *attainment_ <= 1)) {
-      throw InputError({"command line", "--attainment", std::to_string(*attainment_),
-                        "a share above 0, at most 1"});
-    }
-    if (!scenario.slo.any()) {
-      throw InputError({scenario.file, "slo", "no limits",
-                        "ttft_ms, tpot_ms or e2el_ms, of which --attainment is the share"});
-    }
-    return *attainment_;
-  }
-
   ScenarioArguments scenario_;
-  std::vector<std::string> slos_;
-  std::optional<double> attainment_, tolerance_, low_, high_;
-  std::optional<std::int64_t> seeds_, max_runs_;
-  std::string find_, result_path_, report_path_;
+  CapacityArguments capacity_;
+  CapacityPlan plan_;
+  std::string result_path_, report_path_;
   bool json_ = false;
 };
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -9,6 +10,14 @@
 #include <vector>
 
 namespace headway {
+
+// What a whole number may be, both ends included.
+struct WholeRange {
+  WholeRange(std::int64_t least, std::int64_t most = std::numeric_limits<std::int64_t>::max())
+      : low(least), high(most) {}
+  std::int64_t low, high;
+};
+inline constexpr std::int64_t kMostThreads = 4096;
 
 // Where a command says what it takes. Names are spelled as typed: "--set", "-o,--output". The
 // variables must outlive parsing, which fills them in. (command_line.cpp stands on CLI11; no other
@@ -29,7 +38,7 @@ class Arguments {
   virtual void list(const std::string& name, const std::string& metavar,
                     std::vector<std::string>& value, const std::string& help) = 0;
   virtual void number(const std::string& name, const std::string& metavar,
-                      std::optional<std::int64_t>& value, std::int64_t low,
+                      std::optional<std::int64_t>& value, WholeRange range,
                       const std::string& help) = 0;
   virtual void real(const std::string& name, const std::string& metavar,
                     std::optional<double>& value, const std::string& help) = 0;

@@ -53,14 +53,15 @@ class Cli11Arguments final : public Arguments {
         ->allow_extra_args(false);
   }
   void number(const std::string& name, const std::string& metavar,
-              std::optional<std::int64_t>& value, std::int64_t low,
+              std::optional<std::int64_t>& value, WholeRange range,
               const std::string& help) override {
-    add_parsed(name, metavar, help, [&value, name, low](const std::string& given) {
+    add_parsed(name, metavar, help, [&value, name, range](const std::string& given) {
       std::int64_t parsed = 0;
       const auto [end, error] = std::from_chars(given.data(), given.data() + given.size(), parsed);
-      if (error != std::errc{} || end != given.data() + given.size() || parsed < low) {
+      if (error != std::errc{} || end != given.data() + given.size() || parsed < range.low ||
+          parsed > range.high) {
         throw InputError({"command line", name, "\"" + given + "\"",
-                          "a whole number, at least " + std::to_string(low)});
+                          "a whole number, " + text_of(range)});
       }
       value = parsed;
     });
@@ -79,6 +80,13 @@ class Cli11Arguments final : public Arguments {
   }
 
  private:
+  static std::string text_of(const WholeRange& range) {
+    if (range.high == std::numeric_limits<std::int64_t>::max()) {
+      return "at least " + std::to_string(range.low);
+    }
+    return std::to_string(range.low) + " to " + std::to_string(range.high);
+  }
+
   void add_parsed(const std::string& name, const std::string& metavar, const std::string& help,
                   std::function<void(const std::string&)> parse) {
     app_.add_option_function<std::string>(name, std::move(parse), help)->type_name(metavar);

@@ -34,6 +34,7 @@ namespace {
 
 // More than anybody reads in one table; a slip of a list rather than a wish.
 constexpr std::size_t kMaxVariants = 1000;
+constexpr std::int64_t kMostReplicates = 10'000;
 
 std::string scheduler_help(const std::string& name) {
   for (const SchedulerEntry& row : scheduler_table()) {
@@ -48,7 +49,7 @@ class CompareCommand final : public Command {
     scenario_.declare(arguments);
     arguments.list("--vary", "KEY=V1,V2,...", vary_,
                    "A key and the values to try (repeat for every combination of several keys)");
-    arguments.number("--replicates", "K", replicates_, 2,
+    arguments.number("--replicates", "K", replicates_, {2, kMostReplicates},
                      "Run each variant K times, on K draws of the workload that all variants share "
                      "and of the profile's noise, and show the paired differences");
     arguments.real("--run-sigma", "SHARE", run_sigma_,

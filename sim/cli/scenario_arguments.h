@@ -14,7 +14,9 @@ namespace headway {
 // The part of the command line that says what to simulate; common to run and compare.
 class ScenarioArguments {
  public:
-  void declare(Arguments& arguments);
+  void declare(Arguments& arguments, bool required = true);
+  // The first word given of those that change what is simulated ("a scenario", "--set" ...); "" = none.
+  std::string given() const;
   // `more` comes after the --set ones. InputError.
   Scenario load(const std::vector<Assignment>& more = {}) const;
   bool quiet() const { return quiet_; }

@@ -62,7 +62,7 @@ class SweepCommand final : public Command {
                          false);  // not with `sweep merge`
     arguments.text("-o,--output", "DIR", folder_,
                    "Where the results go (default: sweep-NAME, by the plan's file)");
-    arguments.number("-j,--jobs", "N", jobs_, 1,
+    arguments.number("-j,--jobs", "N", jobs_, {1, kMostThreads},
                      "Points at a time (default: what the machine has)");
     arguments.text("--shard", "I/N", shard_,
                    "Only part I (from 0) of N; Slurm, Kubernetes and Open MPI say it themselves");

@@ -13,32 +13,6 @@ std::string number(const CapacityOptions& o, double load) {
   return o.axis == CapacityAxis::kRate ? fmt::format("{:.4g}", load) : fmt::format("{:.0f}", load);
 }
 
-const char* unit(const CapacityOptions& o) {
-  switch (o.axis) {
-    case CapacityAxis::kRate: return "requests/s";
-    case CapacityAxis::kConcurrency: return "requests in flight";
-    default: return "replicas";
-  }
-}
-
-const char* question(const CapacityOptions& o) {
-  switch (o.axis) {
-    case CapacityAxis::kRate: return "the highest request rate";
-    case CapacityAxis::kConcurrency: return "the most requests in flight";
-    default: return "the fewest replicas";
-  }
-}
-
-std::string requirement_text(const Requirements& r) {
-  std::string text;
-  for (const SloTarget& target : r.targets) text += (text.empty() ? "" : ", ") + describe(target);
-  if (r.attainment > 0) {
-    text += (text.empty() ? "" : ", ") +
-            fmt::format("{:g} % of requests within the scenario's limits", 100 * r.attainment);
-  }
-  return text;
-}
-
 std::string values_text(const Requirements& r, const RunSummary& run) {
   std::string text;
   for (const SloTarget& target : r.targets) {
@@ -53,6 +27,16 @@ std::string values_text(const Requirements& r, const RunSummary& run) {
 
 std::string row(const char* head, const std::string& text) {
   return fmt::format("  {:<9}{}\n", head, text);
+}
+
+// The bound up to which (of replicas: down to which) nothing was missed.
+std::string always_text(const CapacityOptions& o, double bound) {
+  if (o.axis != CapacityAxis::kReplicas) {
+    return "the SLO is always met: no limit up to " + load_text(o, bound);
+  }
+  if (bound <= 1) return "the SLO is always met: 1 replica is enough";
+  return fmt::format("the SLO is always met: {} replicas are enough, fewer were not tried (--low)",
+                     number(o, bound));
 }
 
 std::string checks_text(const Scenario& s, const CapacityOptions& o, const CapacityAnswer& a) {
@@ -71,7 +55,7 @@ std::string checks_text(const Scenario& s, const CapacityOptions& o, const Capac
 
 std::string found_text(const Scenario& s, const CapacityOptions& o, const CapacityAnswer& a) {
   if (a.kind == Edge::Kind::kAlwaysMet) {
-    return "the SLO is always met: no limit up to " + load_text(o, shown_load(s, o, a, a.load));
+    return always_text(o, shown_load(s, o, a, a.load));
   }
   std::string answer = load_text(o, shown_load(s, o, a, a.load));
   const std::string low = number(o, shown_load(s, o, a, a.low));
@@ -90,22 +74,42 @@ std::string found_text(const Scenario& s, const CapacityOptions& o, const Capaci
 
 }  // namespace
 
-double shown_load(const Scenario& s, const CapacityOptions& o, const CapacityAnswer& a, double load) {
-  // A trace's rate is a multiple of what it was recorded at.
-  if (o.axis != CapacityAxis::kRate || s.workload.generated() || a.at.load <= 0) return load;
-  return load / a.at.load * a.at.summary.arrival_rate;
+const char* capacity_unit(const CapacityOptions& o) {
+  switch (o.axis) {
+    case CapacityAxis::kRate: return "requests/s";
+    case CapacityAxis::kConcurrency: return "requests in flight";
+    default: return "replicas";
+  }
+}
+
+const char* capacity_question(const CapacityOptions& o) {
+  switch (o.axis) {
+    case CapacityAxis::kRate: return "the highest request rate";
+    case CapacityAxis::kConcurrency: return "the most requests in flight";
+    default: return "the fewest replicas";
+  }
+}
+
+std::string requirement_text(const Requirements& r) {
+  std::string text;
+  for (const SloTarget& target : r.targets) text += (text.empty() ? "" : ", ") + describe(target);
+  if (r.attainment > 0) {
+    text += (text.empty() ? "" : ", ") +
+            fmt::format("{:g} % of requests within the scenario's limits", 100 * r.attainment);
+  }
+  return text;
 }
 
 std::string load_text(const CapacityOptions& o, double shown) {
-  return number(o, shown) + " " + unit(o);
+  return number(o, shown) + " " + capacity_unit(o);
 }
 
 std::string capacity_answer(const Scenario& s, const CapacityOptions& o, const CapacityAnswer& a) {
-  return fmt::format("{}: {}", question(o), found_text(s, o, a));
+  return fmt::format("{}: {}", capacity_question(o), found_text(s, o, a));
 }
 
 std::string capacity_text(const Scenario& s, const CapacityOptions& o, const CapacityAnswer& a) {
-  std::string out = fmt::format("Capacity of {}: {}\n", s.name, question(o));
+  std::string out = fmt::format("Capacity of {}: {}\n", s.name, capacity_question(o));
   out += row("SLO", requirement_text(o.requirements) + ", all served, no growing backlog");
   out += row("answer", found_text(s, o, a));
   if (a.kind == Edge::Kind::kAlwaysMet) {
@@ -119,7 +123,9 @@ std::string capacity_text(const Scenario& s, const CapacityOptions& o, const Cap
     out += row("cost", fmt::format("{:.3g} USD a million output tokens, {:.3g} a million tokens",
                                    a.usd_per_million_output_tokens, a.usd_per_million_tokens));
   }
-  out += row("beyond", load_text(o, shown_load(s, o, a, a.beyond.load)) + ": " + a.beyond.miss);
+  if (!a.beyond.miss.empty()) {
+    out += row("beyond", load_text(o, shown_load(s, o, a, a.beyond.load)) + ": " + a.beyond.miss);
+  }
   out += row("checked", checks_text(s, o, a));
   return out + row("work", fmt::format("{} runs", a.runs));
 }
@@ -131,7 +137,7 @@ Json capacity_json(const Scenario& s, const CapacityOptions& o, const CapacityAn
   for (const double load : a.checked) checked.push_back(shown_load(s, o, a, load));
   Json out = {{"schema_version", 1},
               {"scenario", s.name},
-              {"find", unit(o)},
+              {"find", capacity_unit(o)},
               {"slo", targets},
               {"attainment", o.requirements.attainment},
               {"met", a.kind == Edge::Kind::kAlwaysMet ? "always" : "up to the answer"},

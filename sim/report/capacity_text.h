@@ -14,11 +14,12 @@ std::string capacity_text(const Scenario& scenario, const CapacityOptions& optio
 // "the highest request rate: 4.1 requests/s  (95 % interval 4.0 to 4.2, 5 draws of the workload)".
 std::string capacity_answer(const Scenario& scenario, const CapacityOptions& options,
                             const CapacityAnswer& answer);
-// A load of the search as people think of it: a trace's in requests a second.
-double shown_load(const Scenario& scenario, const CapacityOptions& options,
-                  const CapacityAnswer& answer, double load);
 std::string load_text(const CapacityOptions& options, double shown);  // "4.1 requests/s"
 nlohmann::ordered_json capacity_json(const Scenario& scenario, const CapacityOptions& options,
                                      const CapacityAnswer& answer);
+
+const char* capacity_unit(const CapacityOptions& options);      // "requests/s"
+const char* capacity_question(const CapacityOptions& options);  // "the highest request rate"
+std::string requirement_text(const Requirements& requirements);
 
 }  // namespace headway

@@ -10,6 +10,16 @@ constexpr std::size_t kFlushBytes = 1 << 16;
 
 }  // namespace
 
+std::string csv_cell(std::string_view value) {
+  if (value.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(value);
+  std::string cell = "\"";
+  for (const char c : value) {
+    if (c == '"') cell += '"';
+    cell += c;
+  }
+  return cell + '"';
+}
+
 CsvWriter::CsvWriter(const std::string& path, std::string_view header) : file_(path) {
   buffer_.reserve(kFlushBytes + 1024);
   buffer_ += header;
@@ -49,16 +59,7 @@ void CsvWriter::number(double value, int digits) {
 
 void CsvWriter::text(std::string_view value) {
   separate();
-  if (value.find_first_of(",\"\r\n") == std::string_view::npos) {
-    buffer_ += value;
-    return;
-  }
-  buffer_ += '"';
-  for (char c : value) {
-    if (c == '"') buffer_ += '"';
-    buffer_ += c;
-  }
-  buffer_ += '"';
+  buffer_ += csv_cell(value);
 }
 
 void CsvWriter::empty() { separate(); }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 namespace headway {
 namespace {
@@ -18,6 +19,26 @@ constexpr const char* kStyle =
     "stroke-dasharray:2 3}.paper{fill:#fff}@media(prefers-color-scheme:dark){text{fill:#ddd}"
     ".grid{stroke:#333}.roof{stroke:#ccc}.leader{stroke:#666}.limit{stroke:#aaa}"
     ".paper{fill:#0d1117}}</style>\n";
+
+// Values from 10^low to 10^high at which a scale is written: the powers of ten, or, where fewer than
+// three of them are in sight, finer steps of each decade.
+std::vector<double> ticks(double low, double high) {
+  static const std::vector<double> kSteps[] = {
+      {1}, {1, 2, 5}, {1, 2, 3, 4, 5, 6, 7, 8, 9},
+      {1, 1.2, 1.4, 1.6, 1.8, 2, 2.5, 3, 3.5, 4, 4.5, 5, 5.5, 6, 6.5, 7, 7.5, 8, 8.5, 9, 9.5}};
+  std::vector<double> values;
+  for (const std::vector<double>& steps : kSteps) {
+    values.clear();
+    for (double decade = std::floor(low); decade <= high + 1e-9; ++decade) {
+      for (const double step : steps) {
+        const double at = decade + std::log10(step);
+        if (at >= low - 1e-9 && at <= high + 1e-9) values.push_back(std::pow(10.0, decade) * step);
+      }
+    }
+    if (values.size() >= 3) break;
+  }
+  return values;
+}
 
 }  // namespace
 
@@ -41,15 +62,13 @@ double LogPanel::y(double value) const {
 
 std::string LogPanel::frame(const std::string& x_name, const std::string& y_name) const {
   std::string svg;
-  for (double decade = std::ceil(x_low_ - 1e-9); decade <= x_high_ + 1e-9; ++decade) {
-    const double value = std::pow(10.0, decade);
+  for (const double value : ticks(x_low_, x_high_)) {
     svg += fmt::format(
         "<line class=\"grid\" x1=\"{0:.1f}\" y1=\"0\" x2=\"{0:.1f}\" y2=\"{1}\"/>"
         "<text x=\"{0:.1f}\" y=\"{2}\" text-anchor=\"middle\">{3}</text>\n",
         x(value), height_, height_ + 18, svg_number(value));
   }
-  for (double decade = std::ceil(y_low_ - 1e-9); decade <= y_high_ + 1e-9; ++decade) {
-    const double value = std::pow(10.0, decade);
+  for (const double value : ticks(y_low_, y_high_)) {
     svg += fmt::format(
         "<line class=\"grid\" x1=\"0\" y1=\"{0:.1f}\" x2=\"{1}\" y2=\"{0:.1f}\"/>"
         "<text x=\"-8\" y=\"{2:.1f}\" text-anchor=\"end\">{3}</text>\n",

@@ -11,7 +11,8 @@ class LogPanel {
   struct Range {
     double low, high;  // above 0
   };
-  // The ranges are widened to what is asked for; ticks stand at powers of ten.
+  // The ranges are widened to what is asked for; ticks stand at powers of ten, and
+  // between them where fewer than three of those are in sight.
   LogPanel(double width, double height, Range x, Range y);
 
   double x(double value) const;

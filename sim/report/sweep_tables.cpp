@@ -177,6 +177,10 @@ std::string ranges_text(const std::vector<std::int64_t>& sorted) {
 
 SweepMerge merge_sweep(const SweepFolder& folder, const std::string& csv_path,
                        const std::string& json_path, bool partial) {
+  if (!folder.plan().study.empty()) {
+    throw InputError({folder.path(), "", "the folder of a capacity study",
+                      "that of a sweep (headway capacity --plan makes its own tables)"});
+  }
   std::string version;
   SweepMerge merge = survey(folder, version);
   if (!merge.missing.empty() && !partial) return merge;

@@ -18,7 +18,8 @@ class Checker {
   [[noreturn]] void fail(const std::string& key, const std::string& found,
                          const std::string& expected) const {
     const std::string where = place_of_(key);
-    throw InputError({where.starts_with("--") ? "command line" : s_.file, where, found, expected});
+    throw ContradictionError(
+        {where.starts_with("--") ? "command line" : s_.file, where, found, expected});
   }
 
   void lengths() const {

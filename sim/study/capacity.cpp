@@ -16,7 +16,9 @@
 namespace headway {
 namespace {
 
+// How far a search goes by itself, and what a scenario may have.
 constexpr double kMostReplicas = 4096, kMostConcurrency = 1e6;
+constexpr double kEveryReplica = 1e5, kEveryConcurrency = 1e8;
 // A rate is looked for as a multiple of the scenario's own; this far from it there is no answer.
 constexpr double kRateReach = 1e6;
 // Loads beside the answer at which the requirement should hold, and should not.
@@ -40,6 +42,29 @@ void check_axis(const Scenario& s, CapacityAxis axis) {
   if (axis == CapacityAxis::kRate && w.generated() && !(w.request_rate > 0)) {
     throw InputError({s.file, axis_key(axis), "none", "a rate to start from"});
   }
+}
+
+void check_limit(const CapacityOptions& o, const char* flag, double value) {
+  if (value <= 0 || o.axis == CapacityAxis::kRate) return;
+  const double most = o.axis == CapacityAxis::kReplicas ? kEveryReplica : kEveryConcurrency;
+  if (value == std::floor(value) && value <= most) return;
+  throw InputError({"command line", flag, fmt::format("{:g}", value),
+                    fmt::format("a whole number of {}, 1 to {:.0f}",
+                                o.axis == CapacityAxis::kReplicas ? "replicas" : "requests", most)});
+}
+
+CapacityRun run_once(const Scenario& s, Blueprint blueprint, const CapacityOptions& options,
+                     double load) {
+  blueprint.seed = blueprint.scheduler.seed = s.seed;  // tables are shared, draws are the run's own
+  RunMetrics metrics({{s.slo.ttft_ms, s.slo.tpot_ms, s.slo.e2el_ms}, false});
+  Observer* observers[] = {&metrics};
+  RunOptions run_options;
+  run_options.step_by_step = options.step_by_step;
+  simulate(s, blueprint, observers, run_options);
+  CapacityRun run{load, s.seed, "", metrics.result()};
+  const Requirements& required = options.requirements;
+  if (required.any()) run.miss = first_miss(required, run.summary);
+  return run;
 }
 
 // The simulations that a search asks for, each load and seed once.
@@ -91,14 +116,7 @@ class Runs {
   CapacityRun simulated(double load, std::size_t seed_index) const {
     Scenario s = scenario_at(scenario_, options_.axis, load);
     s.seed += seed_index;
-    Blueprint blueprint = blueprint_;  // tables are shared, the draws are this run's
-    blueprint.seed = blueprint.scheduler.seed = s.seed;
-    RunMetrics metrics({{s.slo.ttft_ms, s.slo.tpot_ms, s.slo.e2el_ms}, false});
-    Observer* observers[] = {&metrics};
-    simulate(s, blueprint, observers);
-    CapacityRun run{load, s.seed, "", metrics.result()};
-    run.miss = first_miss(options_.requirements, run.summary);
-    return run;
+    return run_once(s, blueprint_, options_, load);
   }
 
   std::string known_so_far() const {
@@ -128,11 +146,17 @@ class CapacitySearch {
     const Edge first = edge_of(first_options(), 0);
     answer_.kind = first.kind;
     if (first.kind == Edge::Kind::kNeverMet) refuse(first);
-    if (first.kind == Edge::Kind::kAlwaysMet) return always_met(first);
     search_other_seeds(first);
+    if (always_met(first)) {
+      answer_.load = answer_.low = answer_.high = first.bad;
+      answer_.at = runs_.at(first.bad, 0);
+      count_runs();
+      return answer_;
+    }
+    answer_.kind = Edge::Kind::kFound;
     answer_.at = runs_.at(first.good, 0);
     answer_.beyond = runs_.at(first.bad, 0);
-    check_around(first);
+    if (first.kind == Edge::Kind::kFound) check_around(first);
     summarise();
     return answer_;
   }
@@ -179,12 +203,11 @@ class CapacitySearch {
                                     runs_.load_text(edge.good), run.miss));
   }
 
-  CapacityAnswer always_met(const Edge& edge) {
-    answer_.load = answer_.low = answer_.high = edge.bad;
-    answer_.by_seed = {edge.bad};
-    answer_.at = runs_.at(edge.bad, 0);
-    count_runs();
-    return answer_;
+  // By every draw of the workload.
+  bool always_met(const Edge& first) const {
+    if (first.kind != Edge::Kind::kAlwaysMet) return false;
+    return std::all_of(answer_.by_seed.begin(), answer_.by_seed.end(),
+                       [&](double load) { return load == first.bad; });
   }
 
   // The others' answers are near the first one's: they begin there, with small steps.
@@ -241,20 +264,12 @@ class CapacitySearch {
   }
 
   void count_runs() {
-    price();
+    price(options_.axis == CapacityAxis::kReplicas
+              ? scenario_at(scenario_, options_.axis, answer_.load)
+              : scenario_,
+          answer_);
     answer_.runs = runs_.count();
     answer_.tried = runs_.all();
-  }
-
-  void price() {
-    answer_.gpus = gpus_of(options_.axis == CapacityAxis::kReplicas
-                               ? scenario_at(scenario_, options_.axis, answer_.load)
-                               : scenario_);
-    const RunSummary& run = answer_.at.summary;
-    const double usd_per_s = scenario_.gpu.price_per_hour * answer_.gpus / 3600;
-    if (usd_per_s <= 0 || run.output_throughput <= 0) return;
-    answer_.usd_per_million_output_tokens = usd_per_s / run.output_throughput * 1e6;
-    answer_.usd_per_million_tokens = usd_per_s / run.total_token_throughput * 1e6;
   }
 
   const Scenario& scenario_;
@@ -286,7 +301,36 @@ std::int32_t gpus_of(const Scenario& s) {
 
 CapacityAnswer find_capacity(const Scenario& scenario, const CapacityOptions& options) {
   check_axis(scenario, options.axis);
+  check_limit(options, "--low", options.low);
+  check_limit(options, "--high", options.high);
+  SIM_CHECK(options.tolerance >= kLeastTolerance && options.seeds >= 1);
   return CapacitySearch(scenario, options).run();
+}
+
+CapacityRun run_at_own_load(const Scenario& s, const CapacityOptions& options) {
+  return run_once(s, make_blueprint(s), options, 0);
+}
+
+double shown_load(const Scenario& s, const CapacityOptions& o, const CapacityAnswer& a,
+                  double load) {
+  // A trace's rate is a multiple of what it was recorded at.
+  if (o.axis != CapacityAxis::kRate || s.workload.generated() || a.at.load <= 0) return load;
+  return load / a.at.load * a.at.summary.arrival_rate;
+}
+
+void price(const Scenario& s, CapacityAnswer& answer) {
+  answer.gpus = gpus_of(s);
+  const RunSummary& run = answer.at.summary;
+  const double usd_per_s = s.gpu.price_per_hour * answer.gpus / 3600;
+  if (usd_per_s <= 0 || run.output_throughput <= 0) return;
+  answer.usd_per_million_output_tokens = usd_per_s / run.output_throughput * 1e6;
+  answer.usd_per_million_tokens = usd_per_s / run.total_token_throughput * 1e6;
+}
+
+bool draws_anything(const Scenario& s) {
+  const std::string& router = s.cluster.router;
+  return s.workload.trace.empty() || router == "random" || router == "power-of-two" ||
+         s.speculation.on();
 }
 
 }  // namespace headway

@@ -19,14 +19,17 @@ enum class CapacityAxis : std::uint8_t {
   kReplicas,     // the fewest replicas
 };
 
+inline constexpr double kLeastTolerance = 1e-6;
+
 struct CapacityOptions {
   CapacityAxis axis = CapacityAxis::kRate;
   Requirements requirements;
   int seeds = 5;            // independent searches, on draws of the workload of their own
-  double tolerance = 0.01;  // of a search, as a ratio (whole numbers: one)
+  double tolerance = 0.01;  // of a search, as a ratio, kLeastTolerance to 1 (whole numbers: one)
   double low = 0, high = 0;  // limits of the search; 0 = the axis' own
   std::int64_t max_runs = 400;
   int threads = 1;
+  bool step_by_step = false;  // as RunOptions has it
   std::function<void(std::int64_t runs, const std::string& what)> progress;  // any thread
 };
 
@@ -55,12 +58,26 @@ struct CapacityAnswer {
 
 // Finds how much load the scenario's setup bears. Every seed is searched on its own, with the same
 // draws at every load (common random numbers: a faster arrival stream is the same stream, squeezed),
-// and the spread of their answers gives the interval. InputError: a workload without that axis.
+// and the spread of their answers gives the interval. InputError: a workload without that axis, or
+// limits of the search that are no loads.
 // StudyError: 3 when max_runs is spent, with what is known by then; 4 when no load is good.
 CapacityAnswer find_capacity(const Scenario& scenario, const CapacityOptions& options);
 
 // The scenario under that load.
 Scenario scenario_at(const Scenario& scenario, CapacityAxis axis, double load);
+
+// The scenario once, at the load that it states; `miss` by the requirements, where there are any.
+CapacityRun run_at_own_load(const Scenario& scenario, const CapacityOptions& options);
+
+// A load of the search as people think of it: a trace's in requests a second.
+double shown_load(const Scenario& scenario, const CapacityOptions& options,
+                  const CapacityAnswer& answer, double load);
+
+// The answer's GPUs and what its tokens cost, by the GPUs' price an hour.
+void price(const Scenario& scenario, CapacityAnswer& answer);
+
+// Whether seeds draw anything in the scenario: otherwise all of them are the same run.
+bool draws_anything(const Scenario& scenario);
 
 // GPUs that the scenario's cluster occupies.
 std::int32_t gpus_of(const Scenario& scenario);

@@ -6,6 +6,7 @@
 #include "sim/core/errors.h"
 #include "sim/core/hash.h"
 #include "sim/core/parallel.h"
+#include "sim/scenario/check.h"
 #include "sim/scenario/document.h"
 
 namespace headway {
@@ -15,9 +16,10 @@ namespace {
 const char* const kFlag = "--plan";
 
 // The message in terms of the plan: which axis, and at which point.
-[[noreturn]] void blame(const Plan& plan, const PlanPoint& point, const InputError& error) {
+template <typename Error>
+Error blame(const Plan& plan, const PlanPoint& point, const Error& error) {
   InputError::Parts parts = error.parts();
-  if (parts.found.empty() && parts.expected.empty()) throw error;
+  if (parts.found.empty() && parts.expected.empty()) return error;
   const std::string mark = std::string(kFlag) + " ";
   const std::string label = point_label(point);
   const std::string where =
@@ -30,7 +32,7 @@ const char* const kFlag = "--plan";
   } else if (!where.empty()) {
     parts.place += where;
   }
-  throw InputError(parts);
+  return Error(parts);
 }
 
 }  // namespace
@@ -85,14 +87,20 @@ Scenario scenario_of(const Plan& plan, const PlanPoint& point) {
     Scenario scenario = parse_scenario(plan.scenario_text, plan.scenario_file, all);
     if (plan.limit > 0) limit_requests(scenario, plan.limit);
     return scenario;
+  } catch (const ContradictionError& error) {
+    throw blame(plan, point, error);
   } catch (const InputError& error) {
-    blame(plan, point, error);
+    throw blame(plan, point, error);
   }
 }
 
-void check_plan(const Plan& plan, int threads) {
-  parallel_for(static_cast<std::size_t>(point_count(plan)), threads, [&plan](std::size_t i) {
-    scenario_of(plan, plan_point(plan, static_cast<std::int64_t>(i)));
+void check_plan(const Plan& plan, int threads, Contradictions contradictions) {
+  parallel_for(static_cast<std::size_t>(point_count(plan)), threads, [&](std::size_t i) {
+    try {
+      scenario_of(plan, plan_point(plan, static_cast<std::int64_t>(i)));
+    } catch (const ContradictionError&) {
+      if (contradictions == Contradictions::kRefused) throw;
+    }
   });
 }
 
@@ -114,7 +122,10 @@ std::string plan_text(const Plan& plan) {
                      {"set", std::move(set)},
                      {"axes", std::move(axes)},
                      {"scenario", read_document(plan.scenario_text, plan.scenario_file).root}};
-  return dump(text, 1) + "\n";
+  if (plan.study.empty()) return dump(text, 1) + "\n";
+  Json with_study = text;
+  with_study["study"] = Json::parse(plan.study);
+  return dump(with_study, 1) + "\n";
 }
 
 Plan plan_from_text(const std::string& text, const std::string& file) {
@@ -125,6 +136,7 @@ Plan plan_from_text(const std::string& text, const std::string& file) {
     plan.name = json.at("name").get<std::string>();
     plan.limit = json.at("limit").get<std::int64_t>();
     plan.scenario_text = dump(json.at("scenario"));
+    if (json.contains("study")) plan.study = dump(json.at("study"));
     for (const auto& item : json.at("set").items()) {
       plan.set.push_back({item.key(), dump(item.value()), kFlag});
     }

@@ -33,6 +33,7 @@ struct Plan {
   std::vector<Assignment> set;                // before those of the axes
   std::vector<PlanAxis> axes;                 // the first changes slowest
   std::int64_t limit = 0;                     // requests of a point; 0 = all
+  std::string study;                          // JSON: what is done at a point; "" = it is run
   std::map<std::string, std::string> places;  // key -> "line 5: axes.engine.scheduler"
 };
 
@@ -57,11 +58,14 @@ std::string point_label(const PlanPoint& point);
 // The text of a value as a person writes it: orca, not "orca".
 std::string plain_value(const std::string& json);
 
-// The point's scenario, checked. InputError names the axis (or key of `set`) that is at fault.
+// The point's scenario, checked. InputError names the axis (or key of `set`) that is at fault;
+// ContradictionError (scenario/check.h) where values do not go together at this point.
 Scenario scenario_of(const Plan& plan, const PlanPoint& point);
 // scenario_of for every point on up to `threads` threads, so that a mistake in the last is known
-// before the first is run.
-void check_plan(const Plan& plan, int threads);
+// before the first is run. A setup that cannot be is a mistake too, or else a point to be listed.
+enum class Contradictions : std::uint8_t { kRefused, kListed };
+void check_plan(const Plan& plan, int threads,
+                Contradictions contradictions = Contradictions::kRefused);
 
 // The plan with everything that its points' results depend on, and no place of this machine: JSON
 // text that plan_from_text reads back (for point_count, plan_point and plan_hash, that is).

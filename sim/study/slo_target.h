@@ -28,6 +28,7 @@ double value_of(const SloTarget& target, const RunSummary& run);
 struct Requirements {
   std::vector<SloTarget> targets;
   double attainment = 0;  // share of requests within the scenario's own limits; 0 = not asked
+  bool any() const { return !targets.empty() || attainment > 0; }
 };
 
 // Requests in the system also grow in number while a run fills up. Only where they queue for more

@@ -7,6 +7,7 @@
 #include "sim/cluster/build.h"
 #include "sim/core/errors.h"
 #include "sim/core/parallel.h"
+#include "sim/scenario/check.h"
 
 namespace headway {
 namespace {
@@ -56,21 +57,33 @@ std::vector<std::int64_t> Sweep::left(const Shard& shard, bool force, SweepCount
 }
 
 PointStatus Sweep::run(std::int64_t index) const {
-  const PlanPoint point = plan_point(folder_.plan(), index);
+  const PointResult result = compute_point(folder_.plan(), index, version_, run_);
+  folder_.write(plan_point(folder_.plan(), index), result);
+  return result.status;
+}
+
+PointResult compute_point(const Plan& plan, std::int64_t index, const std::string& version,
+                          const PointRunner& run) {
   PointResult result;
-  result.version = version_;
+  result.version = version;
   try {
-    const Scenario scenario = scenario_of(folder_.plan(), point);
+    const Scenario scenario = scenario_of(plan, plan_point(plan, index));
     try {
-      result.result = run_(scenario);
+      result.result = run(scenario);
       result.status = PointStatus::kOk;
     } catch (const InputError& error) {
       result.status = cannot_be_built(scenario) ? PointStatus::kRefused : PointStatus::kFailed;
       result.reason = reason_of(error);
     }
+  } catch (const ContradictionError& error) {
+    result.status = PointStatus::kRefused;
+    result.reason = reason_of(error);
   } catch (const InputError& error) {
     result.status = PointStatus::kFailed;
     result.reason = reason_of(error);
+  } catch (const StudyError& error) {
+    result.status = PointStatus::kFailed;
+    result.reason = error.what();
   } catch (const std::bad_alloc&) {
     result.status = PointStatus::kFailed;
     result.reason = "out of memory";
@@ -78,8 +91,7 @@ PointStatus Sweep::run(std::int64_t index) const {
     result.status = PointStatus::kFailed;
     result.reason = std::string("internal error: ") + error.what();
   }
-  folder_.write(point, result);
-  return result.status;
+  return result;
 }
 
 void run_on_threads(const Sweep& sweep, std::span<const std::int64_t> points, int threads,

@@ -13,8 +13,13 @@
 namespace headway {
 
 // Simulates one scenario and gives the JSON text of its result: the same for the same scenario, so
-// without date and wall time. Called from many threads. InputError: refused or failed.
+// without date and wall time. Called from many threads. InputError: refused or failed; StudyError:
+// failed.
 using PointRunner = std::function<std::string(const Scenario&)>;
+
+// Runs one point; an error is a result of its own. Any thread.
+PointResult compute_point(const Plan& plan, std::int64_t index, const std::string& version,
+                          const PointRunner& run);
 
 struct SweepCounts {
   std::int64_t total = 0;                     // points of this shard

@@ -57,13 +57,55 @@ TEST_CASE("capacity refuses what cannot be looked for", "[cli]") {
     CHECK(result.out.empty());
   };
   refused({}, "no SLO");
-  refused({"--slo", "ttft:p99:nan"}, "--slo");
+  for (const char* limit : {"nan", "inf", "-5", "0"}) {
+    refused({"--slo", std::string("ttft:p99:") + limit}, "--slo");
+    refused({"--attainment", "0.9", "--set", std::string("slo.ttft_ms=") + limit}, "slo.ttft_ms");
+  }
+  refused({"--slo", "ttft:p99:5", "--seeds", "1001"}, "1 to 1000");
+  refused({"--slo", "ttft:p99:5", "--seeds", "0"}, "1 to 1000");
+  refused({"--slo", "ttft:p99:5", "--threads", "4294967297"}, "1 to 4096");
+  refused({"--slo", "ttft:p99:5", "--tolerance", "1e-9"}, "1e-06 to 1");
+  refused({"--slo", "ttft:p99:5", "--find", "replicas", "--low", "1.5"}, "a whole number");
+  refused({"--slo", "ttft:p99:5", "--find", "concurrency", "--high", "1e10"}, "1 to 100000000");
+  refused({"--attainment", "nan"}, "--attainment");
   refused({"--slo", "ttfft:p99:5"}, "did you mean ttft?");
   refused({"--slo", "ttft:p99:5", "--find", "replica"}, "did you mean replicas?");
   refused({"--slo", "ttft:p99:5", "--low", "8", "--high", "4"}, "--low");
   refused({"--attainment", "1.5"}, "--attainment");
   refused({"--slo", "ttft:p99:5", "--set", "workload.max_concurrency=4"}, "--find concurrency");
   refused({"--slo", "ttft:p99:5", "--set", "cluster.replicas=0"}, "cluster.replicas");
+}
+
+TEST_CASE("capacity gives the bound of an SLO that is never or always met", "[cli]") {
+  const TempFolder folder;
+  const std::string scenario = write_scenario(folder);
+  const auto capacity = [&](const char* find, const char* slo, std::vector<std::string> more) {
+    std::vector<std::string> all{"capacity", scenario, "--slo", slo, "--find", find, "--seeds", "2"};
+    all.insert(all.end(), more.begin(), more.end());
+    return run_program(all);
+  };
+  const auto never = [&](const char* find, std::vector<std::string> more, const char* bound) {
+    const ProgramResult result = capacity(find, "ttft:p99:0.01", more);
+    CHECK(result.exit_code == 4);
+    CHECK_THAT(result.err, ContainsSubstring("the SLO is never met: even at " + std::string(bound)));
+  };
+  never("rate", {"--low", "0.5"}, "0.5 requests/s, p99 TTFT");
+  never("concurrency", {}, "1 in flight");
+  never("replicas", {"--high", "3"}, "3 replicas");
+  const auto always = [&](const char* find, std::vector<std::string> more, const char* bound) {
+    const ProgramResult result = capacity(find, "ttft:p99:1e8", more);
+    CHECK(result.exit_code == 0);
+    CHECK_THAT(result.out, ContainsSubstring("the SLO is always met: " + std::string(bound)));
+  };
+  always("rate", {"--high", "6"}, "no limit up to 6 requests/s");
+  always("concurrency", {"--high", "5"}, "no limit up to 5 requests in flight");
+  always("replicas", {}, "1 replica is enough");
+  always("replicas", {"--low", "2", "--high", "3"}, "2 replicas are enough");
+  // Of a trace nothing is drawn: seeds beyond the first would be the same run again.
+  const ProgramResult recorded =
+      run_program({"capacity", "demo", "--limit", "50", "--slo", "ttft:p99:1e8", "--find",
+                   "replicas", "--seeds", "3"});
+  CHECK_THAT(recorded.err, ContainsSubstring("one seed instead of 3"));
 }
 
 TEST_CASE("compare --replicates shows paired differences, and none where there is none", "[cli]") {
