@@ -20,9 +20,9 @@ constexpr const char* kStyle =
     ".grid{stroke:#333}.roof{stroke:#ccc}.leader{stroke:#666}.limit{stroke:#aaa}"
     ".paper{fill:#0d1117}}</style>\n";
 
-// Values from 10^low to 10^high at which a scale is written: the powers of ten, or, where fewer than
-// three of them are in sight, finer steps of each decade.
-std::vector<double> ticks(double low, double high) {
+}  // namespace
+
+std::vector<double> log_ticks(double low, double high) {
   static const std::vector<double> kSteps[] = {
       {1}, {1, 2, 5}, {1, 2, 3, 4, 5, 6, 7, 8, 9},
       {1, 1.2, 1.4, 1.6, 1.8, 2, 2.5, 3, 3.5, 4, 4.5, 5, 5.5, 6, 6.5, 7, 7.5, 8, 8.5, 9, 9.5}};
@@ -39,8 +39,6 @@ std::vector<double> ticks(double low, double high) {
   }
   return values;
 }
-
-}  // namespace
 
 LogPanel::LogPanel(double width, double height, Range x, Range y)
     : width_(width),
@@ -62,13 +60,13 @@ double LogPanel::y(double value) const {
 
 std::string LogPanel::frame(const std::string& x_name, const std::string& y_name) const {
   std::string svg;
-  for (const double value : ticks(x_low_, x_high_)) {
+  for (const double value : log_ticks(x_low_, x_high_)) {
     svg += fmt::format(
         "<line class=\"grid\" x1=\"{0:.1f}\" y1=\"0\" x2=\"{0:.1f}\" y2=\"{1}\"/>"
         "<text x=\"{0:.1f}\" y=\"{2}\" text-anchor=\"middle\">{3}</text>\n",
         x(value), height_, height_ + 18, svg_number(value));
   }
-  for (const double value : ticks(y_low_, y_high_)) {
+  for (const double value : log_ticks(y_low_, y_high_)) {
     svg += fmt::format(
         "<line class=\"grid\" x1=\"0\" y1=\"{0:.1f}\" x2=\"{1}\" y2=\"{0:.1f}\"/>"
         "<text x=\"-8\" y=\"{2:.1f}\" text-anchor=\"end\">{3}</text>\n",

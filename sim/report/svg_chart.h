@@ -30,6 +30,9 @@ class LogPanel {
   double x_low_, x_high_, y_low_, y_high_;  // log10
 };
 
+// Values from 10^low to 10^high at which a scale is written: the powers of ten, or, where fewer than
+// three of them are in sight, finer steps of each decade.
+std::vector<double> log_ticks(double low, double high);
 // Text for SVG.
 std::string svg_escaped(const std::string& text);
 // "10", "1k", "2.5M": a tick's or a label's number.

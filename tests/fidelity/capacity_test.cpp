@@ -1,6 +1,8 @@
 // The search for a load against a fine grid made by hand.
 #include "sim/study/capacity.h"
 
+#include <cmath>
+
 #include "sim/core/errors.h"
 #include "sim/scenario/parse.h"
 #include "tests/support/catch.h"
@@ -64,6 +66,30 @@ TEST_CASE("capacity: the search finds what a fine grid finds, in far fewer runs"
   CHECK(grid >= answer.low);
   CHECK(grid <= answer.high);
   CHECK(answer.runs < 3 * 82 / 4);  // the grid's: three draws of 82 rates
+}
+
+// As in the whole trace (docs/planner.md), with its first requests and a grid of 60 rates.
+TEST_CASE("capacity: a recorded trace's peak rate is where a fine grid has it", "[fidelity]") {
+  Scenario scenario = load_scenario("demo");
+  limit_requests(scenario, 1000);
+  CapacityOptions options = options_of("ttft:p99:2000");
+  options.requirements.targets.push_back(parse_slo_target("tpot:p99:60"));
+  options.seeds = 1;  // nothing is drawn
+  const CapacityAnswer answer = find_capacity(scenario, options);
+  REQUIRE(answer.kind == Edge::Kind::kFound);
+  constexpr int kRates = 60;
+  double last_good = 0, first_bad = 0;
+  scenario.workload.rate_scale = answer.load * std::pow(1.01, -kRates / 2);
+  for (int i = 0; i < kRates; ++i, scenario.workload.rate_scale *= 1.01) {
+    const bool good = run_at_own_load(scenario, options).miss.empty();
+    if (good) last_good = scenario.workload.rate_scale;
+    if (!good && first_bad == 0) first_bad = scenario.workload.rate_scale;
+  }
+  // One edge, and both intervals hold it.
+  CHECK(last_good < first_bad);
+  CHECK(answer.low < first_bad);
+  CHECK(last_good < answer.high);
+  CHECK(answer.runs <= kRates / 3);  // however fine the grid: of 150 rates a tenth
 }
 
 TEST_CASE("capacity: the fewest replicas hold the load and one fewer does not", "[fidelity]") {
