@@ -22,7 +22,7 @@ std::string short_key(const std::vector<std::string>& keys, const std::string& k
   return alike > 1 ? key : last(key);
 }
 
-std::string usd_text(double usd) { return usd > 0 ? fmt::format("{:.3g}", usd) : "-"; }
+std::string usd_text(double usd) { return usd > 0 ? fmt::format("{:.3f}", usd) : "-"; }
 
 std::string optional_text(const std::optional<double>& value) {
   return value ? fmt::format("{:.4g}", *value) : "-";
