@@ -17,10 +17,11 @@ void ActiveSequence::clear() {
   gathered_from = kNotGathered;
 }
 
-void ActiveSequence::open(Request arriving, std::uint32_t slot, std::uint64_t order, SimTime now) {
+void ActiveSequence::open(Request arriving, std::uint32_t slot, std::uint64_t order, SimTime now,
+                          SimTime lost) {
   request = std::move(arriving);
   sequence = make_sequence(request, slot, order, now);
-  meter.enter(request.arrival, now, request.queued);
+  meter.enter(request.arrival, now, request.queued, lost);
 }
 
 void ActiveSequence::expect(Handover& begun, std::uint32_t slot, std::uint64_t order,

@@ -4,9 +4,10 @@
 
 namespace headway {
 
-void LatencyMeter::enter(SimTime arrival, SimTime entered, SimTime queued) {
+void LatencyMeter::enter(SimTime arrival, SimTime entered, SimTime queued, SimTime lost) {
   part(LatencyPart::kQueue) += queued;
-  part(LatencyPart::kHost) += entered - arrival - queued;
+  part(LatencyPart::kRetry) += lost;
+  part(LatencyPart::kHost) += entered - arrival - queued - lost;
   open(Stretch::kQueued, entered, {});
 }
 

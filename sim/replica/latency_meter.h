@@ -20,9 +20,9 @@ struct TimeLedger {
 // parts sum to finish - arrival, to the nanosecond.
 class LatencyMeter {
  public:
-  // Of `entered` - `arrival`, `queued` was spent at the gateway; the rest is host time spent before
-  // the engine saw the request.
-  void enter(SimTime arrival, SimTime entered, SimTime queued = {});
+  // Of `entered` - `arrival`, `queued` was spent at the gateway and `lost` with replicas that failed;
+  // the rest is host time spent before the engine saw the request.
+  void enter(SimTime arrival, SimTime entered, SimTime queued = {}, SimTime lost = {});
   // In its place: another replica began with it, spent `split` and let go of it at `since`.
   void expect(const LatencySplit& split, SimTime since);
   // Its KV has come.

@@ -27,6 +27,7 @@ Replica::Replica(const ReplicaConfig& config, std::unique_ptr<Scheduler> schedul
       cost_(std::move(cost)),
       observers_(observers.begin(), observers.end()),
       speculation_(std::move(speculation)) {
+  steps_ = config_.first_step;
   for (Observer* o : observers_) {
     if (o->hears_steps()) step_observers_.push_back(o);
   }
@@ -47,13 +48,13 @@ std::uint32_t Replica::take_slot() {
   return slot;
 }
 
-void Replica::submit(Request request, SimTime now) {
+void Replica::submit(Request request, SimTime now, SimTime lost) {
   SIM_CHECK(!run_.active, "a request is submitted into a run of steps");
   ++submitted_;
   ++sequences_;
   const std::uint32_t slot = take_slot();
   ActiveSequence& a = *slots_[slot];
-  a.open(std::move(request), slot, order_++, now);
+  a.open(std::move(request), slot, order_++, now, lost);
   Sequence& s = a.sequence;
   if (too_long(s)) {
     depart(a, now, true, too_long_text(s));
@@ -89,7 +90,7 @@ void Replica::submit_group(ActiveSequence& leader, SimTime now) {
       member.sequence.slot = slot;
       member.sequence.order = order_++;
       member.sequence.sample = sample;
-      member.meter.enter(leader.request.arrival, now, leader.request.queued);
+      member.meter = leader.meter;
       member.unheard = group.sequences.beams;
     }
     member.group = &group;
@@ -264,7 +265,7 @@ void Replica::depart(ActiveSequence& a, SimTime now, bool failed, std::string re
   for (SimTime p : record.split) sum += p;
   SIM_CHECK(sum == now - record.arrival, "INV-3: the latency parts sum to E2EL");
   for (Observer* o : observers_) o->on_finish(record);
-  departures_.push_back({request.id, request.session_id});
+  departures_.push_back({request.id, request.session_id, request.prompt_tokens});
   ++departed_;
   // A sequence that ends unforeseen may be part of a step in flight: its place is kept until then.
   const std::uint64_t after_steps = steps_ + in_flight_.size();
@@ -274,6 +275,34 @@ void Replica::depart(ActiveSequence& a, SimTime now, bool failed, std::string re
   }
   --groups_;
   for (const Sequence* m : a.group->sequences.members) leaving_slots_.push_back({m->slot, after_steps});
+}
+
+std::vector<Request> Replica::abandon() {
+  SIM_CHECK(!run_.active, "a replica is abandoned in a run of steps");
+  std::vector<bool> empty(slots_.size());
+  for (const std::uint32_t slot : free_slots_) empty[slot] = true;
+  for (const LeavingSlot& leaving : leaving_slots_) empty[leaving.slot] = true;
+  std::vector<ActiveSequence*> inside;
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    const Sequence& sequence = slots_[i]->sequence;
+    const bool handed_over = sequence.keeps_kv && sequence.finished();
+    if (!empty[i] && sequence.sample == 0 && !handed_over) inside.push_back(slots_[i].get());
+  }
+  SIM_CHECK(std::ssize(inside) == outstanding(), "INV-1: all that had not left are found");
+  std::sort(inside.begin(), inside.end(), [](const ActiveSequence* a, const ActiveSequence* b) {
+    return a->sequence.order < b->sequence.order;
+  });
+  std::vector<Request> requests;
+  for (ActiveSequence* a : inside) requests.push_back(std::move(a->request));
+  in_flight_.clear();
+  coming_ = keeping_ = 0;
+  departed_ = submitted_;
+  return requests;
+}
+
+SimTime Replica::busy(SimTime now) const {
+  const SimTime settled = ledger_.decode + ledger_.interference + ledger_.host - idle_;
+  return in_flight_.empty() ? settled : settled + (now - ledger_at_);
 }
 
 // Sum (modulo 2^64: late ends overflow it) and exclusive or: cheap, the same in any grouping, and made

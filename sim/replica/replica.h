@@ -38,12 +38,14 @@ struct ReplicaConfig {
   bool shares_samples = false;             // the scheduler forks a request's samples and beams
   bool skip_ahead = false;                 // runs of decode steps at once (the caller must catch_up())
   bool in_step = false;                    // a rank of a group: its steps begin when the caller says
+  std::uint64_t first_step = 0;            // what its steps are counted from: those of its forerunner
 };
 
 // A request that left a replica, for whoever sent it.
 struct Departure {
   std::uint64_t request = 0;
   std::int64_t session = -1;
+  std::int32_t prompt_tokens = 0;
 };
 
 // One engine: queues and KV (inside its scheduler), a cost model, steps in flight. The scheduler
@@ -56,14 +58,15 @@ class Replica {
           std::shared_ptr<const CostModel> cost, std::span<Observer* const> observers,
           std::unique_ptr<Speculation> speculation = nullptr);
 
-  // The request reaches the scheduler's queue now (host time before that has passed).
-  void submit(Request request, SimTime now);
+  // The request reaches the scheduler's queue now (host time before that has passed). `lost`: of the
+  // time since its arrival, with replicas that failed.
+  void submit(Request request, SimTime now, SimTime lost = {});
 
   // Between replicas (replica_handover.cpp). With skip_ahead, catch_up() is REQUIRED before each.
   //
   // The request's prompt is computed here and ends with its first token, to go on elsewhere. Then it
   // is among take_handovers(), and holds its KV until release_kv(), which names it by its slot.
-  void submit_prompt(Request request, SimTime now);
+  void submit_prompt(Request request, SimTime now, SimTime lost = {});
   void take_handovers(std::vector<Handover>& out) {
     out.clear();
     if (!handovers_.empty()) out.swap(handovers_);
@@ -107,6 +110,13 @@ class Replica {
     if (!departures_.empty()) out.swap(departures_);
   }
 
+  // It is gone with all that is in it: the requests that had not left, in the order they came, to be
+  // sent again or given up by the caller; nothing is announced of them, nor of the steps in flight.
+  // REQUIRES: caught up with. Only its counts may be asked for afterwards.
+  std::vector<Request> abandon();
+  // Time up to now in which steps were in flight. REQUIRES: caught up with.
+  SimTime busy(SimTime now) const;
+
   // A rank that steps together with others (in_step): start_steps() only plans, and the oldest plan
   // waits until the caller has priced it beside the other ranks' and begins it.
   bool has_planned() const { return !in_flight_.empty(); }
@@ -122,7 +132,7 @@ class Replica {
 
   bool idle() const { return in_flight_.empty(); }
   std::int64_t outstanding() const { return submitted_ - departed_; }
-  std::uint64_t steps() const { return steps_; }
+  std::uint64_t steps() const { return steps_ - config_.first_step; }
   std::uint64_t steps_skipped() const { return skipped_; }  // of them, settled in runs
   std::uint64_t timeline() const;                          // a hash of all step ends
   std::int64_t preemptions() const { return preemptions_; }
@@ -200,6 +210,7 @@ class Replica {
   LongestGap longest_gap_;      // between step ends, for the tokens of gathered decodes
 
   TimeLedger ledger_;
+  SimTime idle_;            // of the ledger's time
   SimTime ledger_at_;       // the ledger has accounted for time up to here
   SimTime last_start_;
   SimTime last_stage_;      // how long the last step keeps the first pipeline stage

@@ -8,14 +8,14 @@
 namespace headway {
 
 // The engine is told that one token ends it, as the proxies of vLLM and SGLang do it.
-void Replica::submit_prompt(Request request, SimTime now) {
+void Replica::submit_prompt(Request request, SimTime now, SimTime lost) {
   SIM_CHECK(sequences_of(request) == 1, "the samples of a prompt stay in one replica");
   SIM_CHECK(!run_.active, "a request is submitted into a run of steps");
   ++submitted_;
   ++sequences_;
   const std::uint32_t slot = take_slot();
   ActiveSequence& a = *slots_[slot];
-  a.open(std::move(request), slot, order_++, now);
+  a.open(std::move(request), slot, order_++, now, lost);
   Sequence& s = a.sequence;
   if (too_long(s)) {
     depart(a, now, true, too_long_text(s));

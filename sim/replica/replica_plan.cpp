@@ -13,6 +13,7 @@ SimTime Replica::start_steps(SimTime now) {
   may_plan_ = false;
   if (in_flight_.empty()) {  // time without a step is the host's, for whoever was waiting in it
     ledger_.host += now - ledger_at_;
+    idle_ += now - ledger_at_;
     ledger_at_ = now;
   }
   while (std::ssize(in_flight_) < config_.batches_in_flight) {
