@@ -125,6 +125,20 @@ class Checker {
     }
   }
 
+  // An autoscaler that goes by the SLO needs one.
+  void fleet() const {
+    const ClusterOptions& c = s_.cluster;
+    const auto check = [&](const std::optional<AutoscalerOptions>& scaler, const std::string& key) {
+      if (scaler && scaler->metric == "slo" && !s_.slo.any()) {
+        fail(key + ".metric", "\"slo\" without limits", "a limit in slo: ttft_ms, tpot_ms or e2el_ms");
+      }
+    };
+    check(c.lifecycle.autoscaler, "cluster.autoscaler");
+    for (std::size_t i = 0; i < c.pools.size(); ++i) {
+      check(c.pools[i].autoscaler, "cluster.pools[" + std::to_string(i) + "].autoscaler");
+    }
+  }
+
   void speculation() const {
     const auto& d = s_.speculation;
     if (!d.method.empty() && s_.model.generation.diffusion()) {
@@ -176,6 +190,7 @@ void check_scenario(const Scenario& scenario, const PlaceOf& place_of) {
   check.parallel();
   check.generation();
   check.speculation();
+  check.fleet();
 }
 
 }  // namespace headway

@@ -201,6 +201,20 @@ void mark(Document& document, const Json& value, const std::string& path,
   }
 }
 
+// An entry of a list, by number or by its "name": cluster.pools.0.replicas, cluster.pools.big.replicas.
+std::size_t entry_index(const Json& list, const std::string& key, const std::string& path,
+                        const std::string& place) {
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    if (key == std::to_string(i)) return i;
+    const Json& entry = list[i];
+    if (entry.is_object() && entry.contains("name") && entry.at("name") == key) return i;
+  }
+  throw InputError({"command line", place, "no entry " + in_quotes(key) + " of " + printable(path),
+                    list.empty() ? "a list with entries"
+                                 : "a number from 0 to " + std::to_string(list.size() - 1) +
+                                       ", or an entry's name"});
+}
+
 }  // namespace
 
 std::string join_path(const std::string& path, const std::string& key) {
@@ -267,12 +281,17 @@ void assign(Document& document, const Assignment& assignment) {
     // A catalogue GPU or model turns into an override of itself: --set gpu.memory_bytes=...
     if ((path == "gpu" || path == "model") && at->is_string()) *at = Json{{"base", *at}};
     if (at->is_null()) *at = Json::object();
-    if (!at->is_object()) {
+    if (at->is_array()) {
+      const std::size_t index = entry_index(*at, key, path, place);
+      path.append("[").append(std::to_string(index)).append("]");
+      at = &(*at)[index];
+    } else if (at->is_object()) {
+      path = join_path(path, key);
+      at = &(*at)[key];
+    } else {
       throw InputError(
           {"command line", place, printable(path) + " = " + describe(*at), "an object there"});
     }
-    path = join_path(path, key);
-    at = &(*at)[key];
     document.places.try_emplace(path, place);
     if (dot == std::string::npos) break;
     begin = dot + 1;

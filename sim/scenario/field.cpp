@@ -18,6 +18,7 @@ std::string number_text(double value) {
 std::vector<std::string> homes(const std::string& key) {
   std::vector<std::string> found;
   for (const FieldDoc& doc : scenario_fields()) {
+    if (doc.key.find('[') != std::string::npos) continue;  // of a list's entries
     if (doc.key != key && doc.key.ends_with("." + key)) found.push_back(doc.key);
   }
   return found;

@@ -1,4 +1,3 @@
-#include "sim/routing/router.h"
 #include "sim/scenario/fields.h"
 
 namespace headway {
@@ -146,21 +145,6 @@ const FieldTable<SpeculationOptions>& speculation_table() {
   return table;
 }
 
-std::vector<std::string> router_names() {
-  std::vector<std::string> names;
-  for (const RouterEntry& entry : router_table()) names.emplace_back(entry.name);
-  return names;
-}
-
-const FieldTable<ClusterOptions>& cluster_table() {
-  using C = ClusterOptions;
-  static const FieldTable<C> table = {
-      integer("replicas", &C::replicas, 1, 100'000, "engines behind the router"),
-      choice("router", &C::router, router_names(), "what chooses a replica"),
-  };
-  return table;
-}
-
 const FieldTable<SloOptions>& slo_table() {
   using S = SloOptions;
   static const FieldTable<S> table = {
@@ -233,6 +217,18 @@ FieldRow<Scenario> workload_field() {
           workload_docs};
 }
 
+FieldRow<Scenario> cluster_field() {
+  return {"cluster",
+          "object",
+          "",
+          "replicas, or pools of them, and what stands before them",
+          [](const Value& v, Scenario& out) { read_cluster(v, out.cluster); },
+          [](const Scenario& in) { return write_cluster(in.cluster); },
+          "",
+          false,
+          cluster_docs};
+}
+
 FieldRow<Scenario> seed_field() {
   return {"seed",
           "integer",
@@ -278,7 +274,7 @@ const FieldTable<Scenario>& scenario_table() {
       block("parallel", &S::parallel, parallel_table, "how the model is cut"),
       block("host", &S::host, host_table, "host time that kernels do not show"),
       block("speculation", &S::speculation, speculation_table, "speculative decoding"),
-      block("cluster", &S::cluster, cluster_table, "replicas"),
+      cluster_field(),
       required(workload_field()),
       block("slo", &S::slo, slo_table, "limits that goodput counts by"),
       seed_field(),

@@ -48,12 +48,8 @@ void choose_scheduler(const Document& document, Scenario& scenario) {
   }
 }
 
-}  // namespace
-
-Scenario parse_scenario(const std::string& text, const std::string& file,
-                        std::span<const Assignment> assignments) {
-  Document document = read_document(text, file);
-  for (const Assignment& assignment : assignments) assign(document, assignment);
+Scenario resolve(const Document& document) {
+  const std::string& file = document.file;
   Scenario scenario;
   scenario.file = file;
   take_engine_defaults(document, scenario.engine);
@@ -63,6 +59,33 @@ Scenario parse_scenario(const std::string& text, const std::string& file,
   choose_scheduler(document, scenario);
   resolve_defaults(scenario);
   check_scenario(scenario, [&](const std::string& key) { return document.place(key); });
+  return scenario;
+}
+
+// A message about a key that the pool shares with the scenario says which pool it does not suit.
+Scenario resolve_pool(const Document& document, std::size_t number, const PoolOptions& pool) {
+  const std::string path = "cluster.pools[" + std::to_string(number) + "]";
+  try {
+    return resolve(pool_document(document, number, pool));
+  } catch (const InputError& error) {
+    InputError::Parts parts = error.parts();
+    if (parts.place.find(path) != std::string::npos) throw;
+    parts.expected += ", in " + path;
+    throw InputError(parts);
+  }
+}
+
+}  // namespace
+
+Scenario parse_scenario(const std::string& text, const std::string& file,
+                        std::span<const Assignment> assignments) {
+  Document document = read_document(text, file);
+  for (const Assignment& assignment : assignments) assign(document, assignment);
+  Scenario scenario = resolve(document);
+  std::vector<PoolOptions>& pools = scenario.cluster.pools;
+  for (std::size_t i = 0; i < pools.size(); ++i) {
+    pools[i].own = std::make_shared<const Scenario>(resolve_pool(document, i, pools[i]));
+  }
   return scenario;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -10,6 +11,7 @@
 #include "sim/model/model_spec.h"
 #include "sim/replica/speculation_options.h"
 #include "sim/scenario/admission_options.h"
+#include "sim/scenario/lifecycle_options.h"
 #include "sim/scheduling/engine_options.h"
 #include "sim/workload/workload_options.h"
 
@@ -29,10 +31,26 @@ struct HostOptions {              // unset = the profile's host block; all zero 
   std::optional<double> per_launch_us;  // unset = the profile's overheads, where it has them
 };
 
+struct Scenario;
+
+// Replicas of one kind: the scenario's, with the keys that the pool gives in the place of the
+// scenario's own.
+struct PoolOptions {
+  std::string name;
+  std::int32_t replicas = 1;           // at the start
+  std::string role = "both";           // both | prefill | decode
+  std::optional<double> startup_s;     // unset = the cluster's
+  std::optional<AutoscalerOptions> autoscaler;
+  std::vector<std::string> overrides;  // the keys it gives: "gpu", "engine" ...
+  std::shared_ptr<const Scenario> own;  // resolved; read it through pool_scenarios() (pools.h)
+};
+
 struct ClusterOptions {
-  std::int32_t replicas = 1;
+  std::int32_t replicas = 1;           // where there are pools: of all of them
   std::string router = "round-robin";
+  std::vector<PoolOptions> pools;      // empty = replicas are alike
   AdmissionOptions admission;
+  LifecycleOptions lifecycle;
 };
 
 struct SloOptions {               // limits in milliseconds; unset = no limit

@@ -330,6 +330,7 @@ TEST_CASE("every key is documented, and every documented default is valid", "[un
     CHECK_FALSE(doc.type.empty());
     CHECK(std::find(seen.begin(), seen.end(), doc.key) == seen.end());
     seen.push_back(doc.key);
+    if (doc.key.find('[') != std::string::npos) continue;  // of a list's entries
     if (doc.default_value.empty() || doc.key.starts_with("workload.") ||
         doc.default_value == "null")
       continue;
