@@ -6,10 +6,12 @@
 
 #include "sim/core/build_info.h"
 #include "sim/metrics/background.h"
+#include "sim/metrics/pool_metrics.h"
 #include "sim/metrics/run_metrics.h"
 #include "sim/report/progress.h"
 #include "sim/report/terminal.h"
 #include "sim/scenario/parse.h"
+#include "sim/scenario/pools.h"
 
 namespace headway {
 namespace {
@@ -67,8 +69,52 @@ RunInfo describe_run(const Scenario& s, const RunOutcome& outcome, double wall_s
   for (const BudgetLine& line : budget_lines(outcome.budget)) {
     info.kv_budget_bytes.emplace_back(line.key, line.bytes);
   }
+  info.replica_failures = outcome.failures;
+  info.retries = outcome.retries;
   info.profile_json = outcome.profile_provenance_json;
   return info;
+}
+
+// Where the pools' engines are numbered.
+std::vector<std::uint32_t> engines_of(const std::vector<Scenario>& pools) {
+  std::vector<std::uint32_t> engines;
+  for (const Scenario& s : pools) {
+    const std::int32_t most = most_replicas(s.cluster.replicas, s.cluster.lifecycle.autoscaler);
+    engines.push_back(static_cast<std::uint32_t>(most) *
+                      static_cast<std::uint32_t>(s.parallel.data_parallel_size));
+  }
+  return engines;
+}
+
+std::vector<PoolInfo> describe_pools(const Scenario& scenario, const std::vector<Scenario>& pools,
+                                     const std::vector<PoolSummary>& sums,
+                                     const RunOutcome& outcome) {
+  std::vector<PoolInfo> infos;
+  for (std::size_t i = 0; i < pools.size(); ++i) {
+    const Scenario& s = pools[i];
+    const UtilisationSummary& engine = sums[i].engine;
+    const PoolOutcome& pool = outcome.pools[i];
+    const std::int64_t gpus = gpus_of(s.parallel);
+    const double engine_s = pool.provisioned_s * pool.engines;
+    PoolInfo info;
+    const bool alike = scenario.cluster.pools.empty();
+    info.name = alike ? "All replicas" : scenario.cluster.pools[i].name;
+    info.role = alike ? "both" : scenario.cluster.pools[i].role;
+    info.replicas = s.cluster.replicas;
+    info.gpus = info.replicas * gpus;
+    info.completed = sums[i].completed;
+    info.failed = sums[i].failed;
+    info.utilisation = engine_s > 0 ? engine.busy_s / engine_s : 0;
+    info.kv_peak_share = engine.kv_peak_share;
+    info.mean_running = engine.mean_running;
+    info.mean_waiting = engine.mean_waiting;
+    const double end_s = outcome.end.seconds();
+    info.mean_replicas = end_s > 0 ? pool.provisioned_s / end_s : 0;
+    info.gpu_hours = pool.provisioned_s * static_cast<double>(gpus) / 3600;
+    if (s.gpu.price_per_hour > 0) info.usd = info.gpu_hours * s.gpu.price_per_hour;
+    infos.push_back(std::move(info));
+  }
+  return infos;
 }
 
 }  // namespace
@@ -91,18 +137,26 @@ Execution execute(const Scenario& scenario, std::span<Observer* const> extra, bo
   Observer* const sums = background ? static_cast<Observer*>(&*background) : &metrics;
   std::vector<Observer*> observers = {sums, &failures, &progress};
   observers.insert(observers.end(), extra.begin(), extra.end());
+  std::optional<PoolMetrics> pools;
+  std::vector<Scenario> kinds;
+  if (!scenario.cluster.pools.empty() || fleet_changes(scenario)) {
+    kinds = pool_scenarios(scenario);
+    pools.emplace(engines_of(kinds));
+    observers.push_back(&*pools);
+  }
 
   const auto start = std::chrono::steady_clock::now();
   Execution result;
-  result.outcome =
-      profile == nullptr
-          ? simulate(scenario, observers, options)
-          : simulate(scenario, make_blueprint(scenario, *profile), observers, options);
+  result.outcome = simulate(scenario, make_blueprints(scenario, profile), observers, options);
   const double wall_s =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   result.summary = metrics.result();
   if (with_curves) result.curves = curves_of(metrics.latency());
   result.info = describe_run(scenario, result.outcome, wall_s);
+  if (pools) {
+    const SimTime span = SimTime::from_seconds(result.summary.duration_s);
+    result.info.pools = describe_pools(scenario, kinds, pools->result(span), result.outcome);
+  }
   result.failures = std::move(failures.reasons);
   return result;
 }

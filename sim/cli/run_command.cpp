@@ -13,6 +13,7 @@
 #include "sim/report/html_page.h"
 #include "sim/report/result_json.h"
 #include "sim/report/terminal_block.h"
+#include "sim/scenario/pools.h"
 
 namespace headway {
 namespace {
@@ -54,7 +55,8 @@ class RunCommand final : public Command {
     std::vector<Observer*> observers;
     if (!result_path_.empty()) result = std::make_unique<OutputFile>(result_path_);
     if (!requests_path_.empty()) {
-      requests = std::make_unique<RequestsCsv>(requests_path_, slo_limits(scenario));
+      requests = std::make_unique<RequestsCsv>(requests_path_, slo_limits(scenario),
+                                               replicas_fail(scenario));
       observers.push_back(requests.get());
     }
     if (!steps_path_.empty()) {

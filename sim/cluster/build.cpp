@@ -7,6 +7,7 @@
 #include "sim/core/errors.h"
 #include "sim/cost/make_cost_model.h"
 #include "sim/model/hf_config.h"
+#include "sim/scenario/pools.h"
 
 namespace headway {
 namespace {
@@ -213,10 +214,29 @@ Blueprint make_blueprint(const Scenario& s, const Profile& profile) {
   return blueprint(s, &profile);
 }
 
+std::vector<Blueprint> make_blueprints(const Scenario& scenario, const Profile* profile) {
+  std::vector<Blueprint> blueprints;
+  const std::vector<PoolOptions>& pools = scenario.cluster.pools;
+  for (const Scenario& s : pool_scenarios(scenario)) {
+    try {
+      const bool at_hand = profile != nullptr && s.profile == scenario.profile;
+      blueprints.push_back(at_hand ? make_blueprint(s, *profile) : make_blueprint(s));
+    } catch (const InputError& error) {
+      InputError::Parts parts = error.parts();
+      if (pools.empty() || parts.expected.empty()) throw;
+      parts.expected += ", in pool \"" + pools[blueprints.size()].name + "\"";
+      throw InputError(parts);
+    }
+  }
+  return blueprints;
+}
+
 std::unique_ptr<Replica> make_replica(const Blueprint& b, std::uint32_t id,
-                                      std::span<Observer* const> observers) {
+                                      std::span<Observer* const> observers,
+                                      std::uint64_t first_step) {
   ReplicaConfig config = b.replica;
   config.id = id;
+  config.first_step = first_step;
   std::unique_ptr<Speculation> speculation;
   if (b.speculation.on()) {
     speculation = std::make_unique<Speculation>(b.speculation, b.seed, b.draft_cost);

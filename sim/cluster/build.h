@@ -3,6 +3,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "sim/cost/cost_model.h"
 #include "sim/cost/profile.h"
@@ -32,7 +33,12 @@ struct Blueprint {
 Blueprint make_blueprint(const Scenario& scenario);
 // The same with a profile at hand (one just measured) in place of the one that the scenario names.
 Blueprint make_blueprint(const Scenario& scenario, const Profile& profile);
+// One a pool of the cluster, or the one of replicas that are alike. A profile at hand stands in for the
+// one that the scenario names, and for that of the pools which share it. InputError names the pool.
+std::vector<Blueprint> make_blueprints(const Scenario& scenario, const Profile* profile = nullptr);
+// `first_step`: what its steps are counted from.
 std::unique_ptr<Replica> make_replica(const Blueprint& blueprint, std::uint32_t id,
-                                      std::span<Observer* const> observers);
+                                      std::span<Observer* const> observers,
+                                      std::uint64_t first_step = 0);
 
 }  // namespace headway

@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <variant>
 
+#include "sim/core/sim_time.h"
+
 namespace headway {
 
 // The events of a simulation, as named values. `generation` marks events that may be out of date
@@ -12,14 +14,20 @@ struct SendEvent {          // a client sends its next request
   std::uint64_t generation;
 };
 struct AdmitEvent {         // a request has passed the host's front end and joins its engine's queue
-  std::uint32_t engine;
-  std::uint32_t parcel;     // index of the request under way
+  std::uint32_t parcel;     // number of the request under way
 };
 struct WakeEvent {          // the engines of a seat look at their queues
   std::uint32_t seat;
   std::uint64_t generation;
 };
 
-using EventBody = std::variant<SendEvent, AdmitEvent, WakeEvent>;
+struct ExpiryEvent {        // a request that waits at the gateway gives up
+  SimTime at;
+};
+struct FleetEvent {         // replicas come, go or fail, or an autoscaler looks
+  std::uint64_t generation;
+};
+
+using EventBody = std::variant<SendEvent, AdmitEvent, WakeEvent, ExpiryEvent, FleetEvent>;
 
 }  // namespace headway

@@ -62,6 +62,12 @@ std::vector<Request> Gateway::take_expired(SimTime now) {
   return expired;
 }
 
+std::vector<Request> Gateway::dismiss() {
+  std::vector<Request> all;
+  while (!queue_.empty()) all.push_back(take(queue_.begin()));
+  return all;
+}
+
 bool Gateway::has_place(std::span<const ReplicaLoad> loads) const {
   if (options_.max_outstanding > 0 && outstanding_ >= options_.max_outstanding) return false;
   if (options_.max_outstanding_per_replica == 0) return !loads.empty();
@@ -83,6 +89,24 @@ Request Gateway::take(std::map<Place, Waiting>::iterator place) {
   Request request = std::move(place->second.request);
   queue_.erase(place);
   return request;
+}
+
+RequestRecord turned_away(const Request& request, SimTime lost, SimTime now, const char* reason) {
+  RequestRecord record;
+  record.id = request.id;
+  record.session_id = request.session_id;
+  record.tenant = request.tenant;
+  record.priority = request.priority;
+  record.arrival = request.arrival;
+  record.scheduled = record.first_token = record.finish = now;
+  record.held = request.held;
+  record.prompt_tokens = request.prompt_tokens;
+  record.replica = kNoReplica;
+  record.split[static_cast<std::size_t>(LatencyPart::kRetry)] = lost;
+  record.split[static_cast<std::size_t>(LatencyPart::kQueue)] = now - request.arrival - lost;
+  record.failed = true;
+  record.finish_reason = reason;
+  return record;
 }
 
 const char* reason_of(Gateway::Answer answer) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sim/core/sim_time.h"
+#include "sim/metrics/observer.h"
 #include "sim/routing/router.h"
 #include "sim/scenario/admission_options.h"
 #include "sim/workload/request.h"
@@ -35,6 +36,7 @@ class Gateway {
   static constexpr const char* kQueueFull = "queue full";
   static constexpr const char* kShed = "shed, too low a priority for the load";
   static constexpr const char* kGaveUp = "gave up waiting at the gateway";
+  static constexpr const char* kNoReplicaLeft = "no replica is left";
 
   explicit Gateway(const AdmissionOptions& options);
 
@@ -58,6 +60,9 @@ class Gateway {
 
   SimTime next_expiry() const;  // never = none of them will give up
   std::vector<Request> take_expired(SimTime now);  // in the order that they give up
+
+  // All that wait, in their order: nobody will serve them.
+  std::vector<Request> dismiss();
 
   std::int64_t waiting() const { return static_cast<std::int64_t>(queue_.size()); }
   std::int64_t peak_waiting() const { return peak_waiting_; }
@@ -89,6 +94,10 @@ class Gateway {
   std::int64_t outstanding_ = 0, peak_waiting_ = 0;
   std::vector<ReplicaLoad> open_;
 };
+
+// The record of a request that leaves now without a replica: what it has waited is queueing, but for what
+// it lost with replicas that failed.
+RequestRecord turned_away(const Request& request, SimTime lost, SimTime now, const char* reason);
 
 // The finish reason that goes with an answer. REQUIRES: it is a rejection.
 const char* reason_of(Gateway::Answer answer);

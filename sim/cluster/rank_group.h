@@ -27,8 +27,8 @@ class RankGroup {
   Replica& rank(std::size_t i) { return *ranks_[i]; }
   const Replica& rank(std::size_t i) const { return *ranks_[i]; }
 
-  void submit(std::size_t rank, Request request, SimTime now) {
-    ranks_[rank]->submit(std::move(request), now);
+  void submit(std::size_t rank, Request request, SimTime now, SimTime lost = {}) {
+    ranks_[rank]->submit(std::move(request), now, lost);
   }
   bool may_plan() const { return lone() ? ranks_[0]->may_plan() : !stepping_; }
   SimTime start_steps(SimTime now) { return lone() ? ranks_[0]->start_steps(now) : start(now); }

@@ -44,7 +44,11 @@ void RequestsCsv::on_finish(const RequestRecord& r) {
     write_latencies(csv_, r);
   }
   csv_.integer(r.preemptions);
-  csv_.integer(r.replica);
+  if (r.replica == kNoReplica) {
+    csv_.empty();
+  } else {
+    csv_.integer(r.replica);
+  }
   csv_.text(r.finish_reason);
   if (slo_.any()) {
     csv_.text(judge_slo(slo_, r).all() ? "true" : "false");

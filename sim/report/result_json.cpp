@@ -113,6 +113,26 @@ Json verdict_json(const Verdict& v) {
           {"recomputed_share", v.recomputed_share}};
 }
 
+Json pools_json(const RunInfo& info) {
+  Json list = Json::array();
+  for (const PoolInfo& p : info.pools) {
+    list.push_back({{"name", p.name},
+                    {"role", p.role},
+                    {"replicas", p.replicas},
+                    {"gpus", p.gpus},
+                    {"mean_replicas", p.mean_replicas},
+                    {"completed", p.completed},
+                    {"failed", p.failed},
+                    {"utilisation", p.utilisation},
+                    {"kv_peak_share", p.kv_peak_share},
+                    {"mean_running", p.mean_running},
+                    {"mean_waiting", p.mean_waiting},
+                    {"gpu_hours", p.gpu_hours},
+                    {"usd", or_null(p.usd)}});
+  }
+  return list;
+}
+
 // How the percentiles of the summary came about.
 const char* percentiles_text(const RunSummary& s) {
   if (!s.exact_percentiles) return "sketch (0.1 %)";
@@ -151,6 +171,10 @@ Json headway_json(const RunSummary& s, const RunInfo& info) {
                       {"peak_blocks", sharing.peak_blocks},
                       {"peak_blocks_unshared", sharing.peak_blocks_unshared},
                       {"saving", sharing.saving}};
+  }
+  if (!info.pools.empty()) out["pools"] = pools_json(info);
+  if (info.replica_failures > 0) {
+    out["failures"] = {{"replicas", info.replica_failures}, {"retries", info.retries}};
   }
   // Said where it is not what the contract promises.
   if (const std::string text = percentiles_text(s); text != "exact") out["percentiles"] = text;

@@ -25,6 +25,20 @@ struct SharingInfo {
   double saving = 0;                      // mean over steps: 1 - held / unshared
 };
 
+// A pool of the cluster.
+struct PoolInfo {
+  std::string name, role;
+  std::int64_t replicas = 0;  // at the start
+  std::int64_t gpus = 0;      // of them
+  double mean_replicas = 0;   // paid for, over the whole run
+  std::int64_t completed = 0, failed = 0;  // requests
+  double utilisation = 0;     // share of the time paid for in which an engine had a step in flight
+  double kv_peak_share = 0;   // of the fullest replica
+  double mean_running = 0, mean_waiting = 0;  // requests, over the whole run
+  double gpu_hours = 0;       // paid for
+  std::optional<double> usd;  // unset: no price known
+};
+
 // What a report says of a run beside its numbers. Texts that are JSON are embedded as they are.
 struct RunInfo {
   std::string backend = "headway";
@@ -52,6 +66,9 @@ struct RunInfo {
   std::uint64_t prefix_hits = 0;
   std::optional<SpeculationInfo> speculation;  // unset: off
   std::optional<SharingInfo> sharing;          // unset: no request had several sequences
+  std::vector<PoolInfo> pools;                 // empty: replicas are alike, and stay
+  std::int64_t replica_failures = 0;
+  std::int64_t retries = 0;                    // requests sent again after one
   std::vector<std::pair<std::string, std::int64_t>> kv_budget_bytes;  // in order of reading
   std::string profile_json;                                           // provenance; "" = null
 };

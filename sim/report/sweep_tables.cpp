@@ -57,13 +57,25 @@ std::string cell_text(const Json& value) {
   return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
+std::int64_t gpus_of_parallel(const Json& parallel) {
+  std::int64_t gpus = 1;
+  for (const char* size : {"tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size",
+                           "context_parallel_size"}) {
+    gpus *= parallel.value(size, std::int64_t{1});
+  }
+  return gpus;
+}
+
 // GPUs that the scenario of a result occupies.
 std::int64_t gpus_of_result(const Json& result) {
   const Json& scenario = result.at("headway").at("scenario");
-  std::int64_t gpus = scenario.at("cluster").at("replicas").get<std::int64_t>();
-  for (const char* size :
-       {"tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size"}) {
-    gpus *= scenario.at("parallel").at(size).get<std::int64_t>();
+  const Json& cluster = scenario.at("cluster");
+  const std::int64_t each = gpus_of_parallel(scenario.at("parallel"));
+  if (!cluster.contains("pools")) return each * cluster.at("replicas").get<std::int64_t>();
+  std::int64_t gpus = 0;
+  for (const Json& pool : cluster.at("pools")) {
+    gpus += pool.at("replicas").get<std::int64_t>() *
+            (pool.contains("parallel") ? gpus_of_parallel(pool.at("parallel")) : each);
   }
   return gpus;
 }

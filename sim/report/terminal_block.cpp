@@ -115,6 +115,27 @@ std::string engine_section(const RunSummary& s, const RunInfo& info) {
   return out;
 }
 
+std::string pools_section(const RunInfo& info) {
+  std::string out = info.pools.empty() ? "" : rule("Pools");
+  for (const PoolInfo& p : info.pools) {
+    out += value_row(p.name, fmt::format("{} replica{}, {} GPU{}", p.replicas,
+                                         p.replicas == 1 ? "" : "s", p.gpus, p.gpus == 1 ? "" : "s"));
+    out += value_row("  Requests, failed", fmt::format("{}, {}", p.completed + p.failed, p.failed));
+    out += percent_row("  Busy", p.utilisation);
+    out += percent_row("  KV peak, of the cache", p.kv_peak_share);
+    out += value_row("  Mean running / waiting",
+                     fmt::format("{:.1f} / {:.1f}", p.mean_running, p.mean_waiting));
+    out += value_row("  Mean replicas paid for", fmt::format("{:.2f}", p.mean_replicas));
+    out += value_row("  GPU-hours", fmt::format("{:.3f}", p.gpu_hours));
+    if (p.usd) out += value_row("  US dollars", fmt::format("{:.2f}", *p.usd));
+  }
+  if (info.replica_failures > 0) {
+    out += value_row("Failures of replicas", fmt::format("{}", info.replica_failures));
+    out += value_row("Requests sent again", fmt::format("{}", info.retries));
+  }
+  return out;
+}
+
 // "kv_cache_bytes" reads "KV cache".
 std::string memory_label(std::string key) {
   key.resize(key.size() - std::string_view("_bytes").size());
@@ -213,7 +234,8 @@ std::string serving_block(const RunSummary& s, const RunInfo& info) {
 }
 
 std::string headway_block(const RunSummary& s, const RunInfo& info) {
-  return latency_section(s) + engine_section(s, info) + memory_section(info) + gpu_section(s.engine) + slo_section(s) +
+  return latency_section(s) + engine_section(s, info) + pools_section(info) +
+         memory_section(info) + gpu_section(s.engine) + slo_section(s) +
          fmt::format("{:=^{}}\n", "", kColumns) + verdict_line(s) + "\n";
 }
 

@@ -35,6 +35,10 @@ const char* axis_key(CapacityAxis axis) {
 void check_axis(const Scenario& s, CapacityAxis axis) {
   const WorkloadOptions& w = s.workload;
   const bool closed = w.max_concurrency > 0;
+  if (axis == CapacityAxis::kReplicas && !s.cluster.pools.empty()) {
+    throw InputError({s.file, "cluster.pools", "replicas of several kinds",
+                      "replicas that are alike, to search for their number (or --find rate)"});
+  }
   if (axis == CapacityAxis::kRate && closed) {
     throw InputError({s.file, "workload.max_concurrency", std::to_string(w.max_concurrency),
                       "an open loop, whose rate can be searched for (or --find concurrency)"});
@@ -53,14 +57,15 @@ void check_limit(const CapacityOptions& o, const char* flag, double value) {
                                 o.axis == CapacityAxis::kReplicas ? "replicas" : "requests", most)});
 }
 
-CapacityRun run_once(const Scenario& s, Blueprint blueprint, const CapacityOptions& options,
-                     double load) {
-  blueprint.seed = blueprint.scheduler.seed = s.seed;  // tables are shared, draws are the run's own
+CapacityRun run_once(const Scenario& s, std::vector<Blueprint> blueprints,
+                     const CapacityOptions& options, double load) {
+  // Tables are shared, draws are the run's own.
+  for (Blueprint& b : blueprints) b.seed = b.scheduler.seed = s.seed;
   RunMetrics metrics({{s.slo.ttft_ms, s.slo.tpot_ms, s.slo.e2el_ms}, false});
   Observer* observers[] = {&metrics};
   RunOptions run_options;
   run_options.step_by_step = options.step_by_step;
-  simulate(s, blueprint, observers, run_options);
+  simulate(s, blueprints, observers, run_options);
   CapacityRun run{load, s.seed, "", metrics.result()};
   const Requirements& required = options.requirements;
   if (required.any()) run.miss = first_miss(required, run.summary);
@@ -71,7 +76,7 @@ CapacityRun run_once(const Scenario& s, Blueprint blueprint, const CapacityOptio
 class Runs {
  public:
   Runs(const Scenario& scenario, const CapacityOptions& options)
-      : scenario_(scenario), options_(options), blueprint_(make_blueprint(scenario)) {}
+      : scenario_(scenario), options_(options), blueprints_(make_blueprints(scenario)) {}
 
   // By value: the map may move under another thread's hands.
   CapacityRun at(double load, std::size_t seed_index) {
@@ -116,7 +121,7 @@ class Runs {
   CapacityRun simulated(double load, std::size_t seed_index) const {
     Scenario s = scenario_at(scenario_, options_.axis, load);
     s.seed += seed_index;
-    return run_once(s, blueprint_, options_, load);
+    return run_once(s, blueprints_, options_, load);
   }
 
   std::string known_so_far() const {
@@ -131,7 +136,7 @@ class Runs {
 
   const Scenario& scenario_;
   const CapacityOptions& options_;
-  const Blueprint blueprint_;
+  const std::vector<Blueprint> blueprints_;
   mutable std::mutex mutex_;
   std::map<std::pair<double, std::size_t>, CapacityRun> done_;
   std::int64_t begun_ = 0;
@@ -294,11 +299,6 @@ Scenario scenario_at(const Scenario& scenario, CapacityAxis axis, double load) {
   return s;
 }
 
-std::int32_t gpus_of(const Scenario& s) {
-  return s.cluster.replicas * s.parallel.tensor_parallel_size * s.parallel.pipeline_parallel_size *
-         s.parallel.data_parallel_size;
-}
-
 CapacityAnswer find_capacity(const Scenario& scenario, const CapacityOptions& options) {
   check_axis(scenario, options.axis);
   check_limit(options, "--low", options.low);
@@ -308,7 +308,7 @@ CapacityAnswer find_capacity(const Scenario& scenario, const CapacityOptions& op
 }
 
 CapacityRun run_at_own_load(const Scenario& s, const CapacityOptions& options) {
-  return run_once(s, make_blueprint(s), options, 0);
+  return run_once(s, make_blueprints(s), options, 0);
 }
 
 double shown_load(const Scenario& s, const CapacityOptions& o, const CapacityAnswer& a,
@@ -321,7 +321,7 @@ double shown_load(const Scenario& s, const CapacityOptions& o, const CapacityAns
 void price(const Scenario& s, CapacityAnswer& answer) {
   answer.gpus = gpus_of(s);
   const RunSummary& run = answer.at.summary;
-  const double usd_per_s = s.gpu.price_per_hour * answer.gpus / 3600;
+  const double usd_per_s = usd_per_hour(s) / 3600;
   if (usd_per_s <= 0 || run.output_throughput <= 0) return;
   answer.usd_per_million_output_tokens = usd_per_s / run.output_throughput * 1e6;
   answer.usd_per_million_tokens = usd_per_s / run.total_token_throughput * 1e6;

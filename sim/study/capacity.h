@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/metrics/run_summary.h"
+#include "sim/scenario/pools.h"
 #include "sim/scenario/scenario.h"
 #include "sim/study/edge_search.h"
 #include "sim/study/slo_target.h"
@@ -79,7 +80,5 @@ void price(const Scenario& scenario, CapacityAnswer& answer);
 // Whether seeds draw anything in the scenario: otherwise all of them are the same run.
 bool draws_anything(const Scenario& scenario);
 
-// GPUs that the scenario's cluster occupies.
-std::int32_t gpus_of(const Scenario& scenario);
 
 }  // namespace headway

@@ -22,7 +22,7 @@ std::string reason_of(const InputError& error) {
 // Whether it is the setup that cannot be, and not its workload.
 bool cannot_be_built(const Scenario& scenario) {
   try {
-    make_blueprint(scenario);
+    make_blueprints(scenario);
   } catch (const InputError&) {
     return true;
   }

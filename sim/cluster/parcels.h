@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "sim/core/sim_time.h"
+#include "sim/workload/request.h"
+
+namespace headway {
+
+// A request on its way through its engine's host.
+struct Parcel {
+  Request request;
+  std::uint32_t engine = 0;
+  SimTime lost;  // with replicas that failed, since its arrival
+};
+
+// All parcels of a fleet, by a number that an event can carry.
+class Parcels {
+ public:
+  std::uint32_t put(Parcel parcel) {
+    if (free_.empty()) {
+      slots_.push_back({std::move(parcel), true});
+      return static_cast<std::uint32_t>(slots_.size() - 1);
+    }
+    const std::uint32_t number = free_.back();
+    free_.pop_back();
+    slots_[number] = {std::move(parcel), true};
+    return number;
+  }
+
+  // Its number may be given to another one from here on. REQUIRES: it is there.
+  Parcel take(std::uint32_t number) {
+    free_.push_back(number);
+    slots_[number].there = false;
+    return std::move(slots_[number].parcel);
+  }
+
+  // Those on their way to the engines of a replica that is lost, from `first` on, are added to
+  // `requests`. Their numbers come back with
+  // discard_if_lost().
+  void lose(std::uint32_t first, std::uint32_t engines, std::vector<Request>& requests) {
+    for (Slot& slot : slots_) {
+      if (!slot.there || slot.parcel.engine - first >= engines) continue;
+      slot.there = false;
+      requests.push_back(std::move(slot.parcel.request));
+    }
+  }
+  // False: it was lost. Its number is free then.
+  bool discard_if_lost(std::uint32_t number) {
+    if (slots_[number].there) return false;
+    free_.push_back(number);
+    return true;
+  }
+
+ private:
+  struct Slot {
+    Parcel parcel;
+    bool there = false;
+  };
+  std::vector<Slot> slots_;
+  std::vector<std::uint32_t> free_;
+};
+
+}  // namespace headway
