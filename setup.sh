@@ -104,19 +104,19 @@ case "${1:-}" in
     ;;
   build)
     install_deps
-    build release all
+    build release all -DHEADWAY_UNITY=ON
     say "built: build/headway"
     ;;
   demo)
     install_deps
-    build release headway -DHEADWAY_TESTS=OFF  # the profiler and the engine are not needed for it
+    build release headway -DHEADWAY_TESTS=OFF -DHEADWAY_UNITY=ON  # the profiler and the engine are not needed for it
     exec build/headway compare scenarios/demo.json --vary engine.scheduler=static,orca,vllm-v1
     ;;
   test)
     install_deps
-    build release all -DHEADWAY_TESTS=ON -DHEADWAY_HEADER_CHECK=ON
+    build release all -DHEADWAY_TESTS=ON -DHEADWAY_HEADER_CHECK=ON -DHEADWAY_UNITY=ON
     ctest --preset release -j "$(jobs)"
-    build asan-ubsan all
+    build asan-ubsan all -DHEADWAY_UNITY=ON
     exec ctest --preset asan-ubsan -j "$(jobs)"
     ;;
   *)

@@ -11,7 +11,7 @@ namespace {
 constexpr std::int64_t kMostSeeds = 1000;
 constexpr double kMostLoad = 1e12;
 
-CapacityAxis parse_axis(const std::string& name) {
+CapacityAxis parse_capacity_axis(const std::string& name) {
   if (name.empty() || name == "rate") return CapacityAxis::kRate;
   if (name == "concurrency") return CapacityAxis::kConcurrency;
   if (name == "replicas") return CapacityAxis::kReplicas;
@@ -59,7 +59,7 @@ Requirements CapacityArguments::requirements(bool required) const {
 
 CapacityOptions CapacityArguments::options(const Requirements& requirements) const {
   CapacityOptions o;
-  o.axis = parse_axis(find_);
+  o.axis = parse_capacity_axis(find_);
   o.requirements = requirements;
   o.tolerance = within(tolerance_, "--tolerance", o.tolerance, kLeastTolerance, 1);
   o.low = within(low_, "--low", 0, 0, kMostLoad);

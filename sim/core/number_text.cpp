@@ -19,6 +19,8 @@ std::string fixed(double value, int digits) {
   return text;
 }
 
+std::string percent_text(double share) { return fixed(100 * share, 1) + " %"; }
+
 std::string significant(double value, int digits) {
   if (value == 0 || !std::isfinite(value)) return fixed(value, 0);
   const int before = static_cast<int>(std::floor(std::log10(std::abs(value)))) + 1;

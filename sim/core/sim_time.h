@@ -6,6 +6,8 @@
 
 namespace headway {
 
+inline constexpr double kUsPerSecond = 1e6, kNanosecondsPerMs = 1e6, kPicosecondsPerMs = 1e9;
+
 // An instant or a span of simulated time: a whole number of nanoseconds, so that equal sums are
 // equal and the same run gives the same bytes on every machine. Instants count from the start of
 // the simulation.

@@ -2,12 +2,12 @@
 
 #include <cmath>
 
+#include "sim/core/sim_time.h"
 #include "sim/cost/measured_operators.h"
 
 namespace headway {
 namespace {
 
-constexpr double kUsPerSecond = 1e6;
 constexpr double kChoiceBytes = 8;  // of the router's: a 32-bit index and a 32-bit weight
 
 const char* table_op(CollectiveKind kind) {

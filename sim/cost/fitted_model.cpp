@@ -41,9 +41,9 @@ bool solve(std::array<std::array<double, kParameters + 1>, kParameters>& a) {
   return true;
 }
 
-class Fit {
+class LeastSquares {
  public:
-  Fit(const std::vector<Demand>& demands, const std::vector<double>& times) {
+  LeastSquares(const std::vector<Demand>& demands, const std::vector<double>& times) {
     const std::size_t stride = (demands.size() + kMaxPoints - 1) / kMaxPoints;
     for (std::size_t i = 0; i < demands.size(); i += stride) {
       demands_.push_back(demands[i]);
@@ -153,7 +153,7 @@ double FittedModel::us(const Demand& demand) const {
 
 FittedModel fit_model(const std::vector<Demand>& demands, const std::vector<double>& times_us) {
   SIM_CHECK(!demands.empty() && demands.size() == times_us.size());
-  return Fit(demands, times_us).run();
+  return LeastSquares(demands, times_us).run();
 }
 
 }  // namespace headway

@@ -2,13 +2,13 @@
 #include <cmath>
 
 #include "sim/core/errors.h"
+#include "sim/core/sim_time.h"
 #include "sim/cost/mixer_operators.h"
 #include "sim/cost/operator_work.h"
 
 namespace headway {
 namespace {
 
-constexpr double kUsPerSecond = 1e6;
 // Weight-only formats are widened in registers by every tile of rows anew: 64 rows a tile and about
 // two instructions an element, of which the data sheet's fp32 figure counts two operations each, as
 // in Marlin (Frantar et al., 2024). The instructions go through the issue slots that feed the

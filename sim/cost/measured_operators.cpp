@@ -166,15 +166,15 @@ OperatorTable::DemandOf state_demand(const ProfileTable& table) {
   };
 }
 
-struct OpRow {
+struct MeasuredOp {
   const char* op;
   std::size_t site_axes;
   SitePolicy policy;
   OperatorTable::DemandOf (*demand)(const ProfileTable&);
 };
 
-const std::array<OpRow, 23>& op_rows() {
-  static const std::array<OpRow, 23> rows{{
+const std::array<MeasuredOp, 23>& measured_ops() {
+  static const std::array<MeasuredOp, 23> rows{{
       {"gemm", 2, SitePolicy::kInverseDistance, gemm_demand},
       {"attn_prefill", 2, SitePolicy::kNearest,
        [](const ProfileTable& t) { return attention_demand(t, true); }},
@@ -212,10 +212,10 @@ const std::array<OpRow, 23>& op_rows() {
   return rows;
 }
 
-const OpRow* find_row(const std::string& op) {
-  const auto& rows = op_rows();
+const MeasuredOp* find_row(const std::string& op) {
+  const auto& rows = measured_ops();
   const auto it =
-      std::find_if(rows.begin(), rows.end(), [&](const OpRow& row) { return op == row.op; });
+      std::find_if(rows.begin(), rows.end(), [&](const MeasuredOp& row) { return op == row.op; });
   return it == rows.end() ? nullptr : &*it;
 }
 
@@ -224,7 +224,7 @@ const OpRow* find_row(const std::string& op) {
 bool has_price(const std::string& op) { return find_row(op) != nullptr; }
 
 OperatorTable measured_operator(const ProfileTable& table) {
-  const OpRow* row = find_row(table.op);
+  const MeasuredOp* row = find_row(table.op);
   if (row == nullptr) {
     throw InputError({table.file, "op", table.op, "an operator that a cost model asks for"});
   }

@@ -2,6 +2,7 @@
 #include <optional>
 
 #include "sim/cost/collectives.h"
+#include "sim/core/sim_time.h"
 #include "sim/cost/measured_elementwise.h"
 #include "sim/cost/measured_operators.h"
 #include "sim/cost/measured_products.h"
@@ -13,7 +14,6 @@ namespace headway {
 namespace {
 
 constexpr double kElementwiseKernelsPerStep = 2;  // embedding, final norm
-constexpr double kUsPerSecond = 1e6;
 
 // The layers of one kind.
 struct KindPricer {

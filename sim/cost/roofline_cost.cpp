@@ -4,12 +4,12 @@
 #include <cmath>
 
 #include "sim/core/errors.h"
+#include "sim/core/sim_time.h"
 #include "sim/cost/collectives.h"
 
 namespace headway {
 namespace {
 
-constexpr double kUsPerSecond = 1e6;
 constexpr Coverage kFrom = Coverage::kRoofline;
 
 class RooflinePricer final : public StepPricer {

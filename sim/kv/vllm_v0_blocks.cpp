@@ -4,13 +4,9 @@
 
 #include "sim/core/errors.h"
 #include "sim/kv/block_hash.h"
+#include "sim/kv/kv_store.h"
 
 namespace headway {
-namespace {
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
-}  // namespace
 
 VllmV0Blocks::VllmV0Blocks(const Options& options)
     : options_(options),

@@ -6,8 +6,6 @@
 namespace headway {
 namespace {
 
-constexpr double kNsPerMs = 1e6, kPsPerMs = 1e9;
-
 double percentile_ms(const ValueSketch& sketch, double q, double unit) {
   return sketch.count() > 0 ? sketch.percentile(q) / unit : 0.0;
 }
@@ -27,7 +25,7 @@ void ClassMetrics::Counts::add(const RequestRecord& r, const SloLimits& limits) 
   ++completed;
   ttft_ns.add(ttft_of(r).ns());
   e2el_ns.add(e2el_of(r).ns());
-  if (const auto tpot = tpot_ms_of(r)) tpot_ps.add(std::llround(*tpot * kPsPerMs));
+  if (const auto tpot = tpot_ms_of(r)) tpot_ps.add(std::llround(*tpot * kPicosecondsPerMs));
 }
 
 void ClassMetrics::on_finish(const RequestRecord& r) {
@@ -69,10 +67,10 @@ ClassSummary ClassMetrics::summary(const std::string& name, const SloLimits& lim
     if (counts.requests > 0) s.slo_attainment = good / static_cast<double>(counts.requests);
     s.request_goodput = duration_s > 0 ? good / duration_s : 0.0;
   }
-  s.mean_ttft_ms = counts.ttft_ns.moments(kNsPerMs).mean;
-  s.p99_ttft_ms = percentile_ms(counts.ttft_ns, 99, kNsPerMs);
-  s.p99_tpot_ms = percentile_ms(counts.tpot_ps, 99, kPsPerMs);
-  s.p99_e2el_ms = percentile_ms(counts.e2el_ns, 99, kNsPerMs);
+  s.mean_ttft_ms = counts.ttft_ns.moments(kNanosecondsPerMs).mean;
+  s.p99_ttft_ms = percentile_ms(counts.ttft_ns, 99, kNanosecondsPerMs);
+  s.p99_tpot_ms = percentile_ms(counts.tpot_ps, 99, kPicosecondsPerMs);
+  s.p99_e2el_ms = percentile_ms(counts.e2el_ns, 99, kNanosecondsPerMs);
   return s;
 }
 

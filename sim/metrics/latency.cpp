@@ -13,9 +13,6 @@
 namespace headway {
 namespace {
 
-constexpr double kNsPerMs = 1e6;
-constexpr double kPsPerMs = 1e9;
-
 // The gaps from each end to the next. REQUIRES: two ends or more.
 ValueSums gaps_of(std::span<const SimTime> ends, std::vector<std::int64_t>& gaps) {
   const std::size_t n = ends.size() - 1;
@@ -87,7 +84,7 @@ void LatencyMetrics::on_finish(const RequestRecord& r) {
   e2el_ns_.add(e2el_of(r).ns());
   if (const std::optional<double> tpot_ms = tpot_ms_of(r)) {
     if (tpot_ps_) {
-      tpot_ps_->add(std::llround(*tpot_ms * kPsPerMs));
+      tpot_ps_->add(std::llround(*tpot_ms * kPicosecondsPerMs));
     } else {
       tpot_ms_.push_back(*tpot_ms);
     }
@@ -102,7 +99,7 @@ void LatencyMetrics::on_finish(const RequestRecord& r) {
 
 void LatencyMetrics::pour_tpot() {
   tpot_ps_.emplace();
-  for (const double ms : tpot_ms_) tpot_ps_->add(std::llround(ms * kPsPerMs));
+  for (const double ms : tpot_ms_) tpot_ps_->add(std::llround(ms * kPicosecondsPerMs));
   tpot_ms_ = {};
 }
 
@@ -123,14 +120,14 @@ bool LatencyMetrics::exact(LatencyMetric metric) const {
 
 double LatencyMetrics::mean_held_ms() const {
   if (completed() == 0) return 0;
-  return static_cast<double>(held_ns_) / static_cast<double>(completed()) / kNsPerMs;
+  return static_cast<double>(held_ns_) / static_cast<double>(completed()) / kNanosecondsPerMs;
 }
 
 std::array<double, kLatencyParts> LatencyMetrics::mean_split_ms() const {
   std::array<double, kLatencyParts> mean{};
   if (completed() == 0) return mean;
   for (std::size_t i = 0; i < kLatencyParts; ++i) {
-    mean[i] = static_cast<double>(split_ns_[i]) / static_cast<double>(completed()) / kNsPerMs;
+    mean[i] = static_cast<double>(split_ns_[i]) / static_cast<double>(completed()) / kNanosecondsPerMs;
   }
   return mean;
 }
@@ -142,8 +139,8 @@ std::vector<double> LatencyMetrics::sorted_tpot() const {
 }
 
 Distribution LatencyMetrics::distribution_ms(LatencyMetric metric) const {
-  if (const ValueSample* sample = sample_of(metric)) return sample->distribution(kNsPerMs);
-  if (tpot_ps_) return tpot_ps_->distribution(kPsPerMs);
+  if (const ValueSample* sample = sample_of(metric)) return sample->distribution(kNanosecondsPerMs);
+  if (tpot_ps_) return tpot_ps_->distribution(kPicosecondsPerMs);
   return distribution_of(std::vector<double>(tpot_ms_.begin(), tpot_ms_.end()));
 }
 
@@ -170,10 +167,10 @@ std::vector<double> LatencyMetrics::percentiles_ms(LatencyMetric metric,
   if (const ValueSample* sample = sample_of(metric)) {
     if (sample->count() == 0) return {};
     values = sample->percentiles(qs);
-    for (double& value : values) value /= kNsPerMs;
+    for (double& value : values) value /= kNanosecondsPerMs;
   } else if (tpot_ps_) {
     if (tpot_ps_->count() == 0) return {};
-    for (double q : qs) values.push_back(tpot_ps_->percentile(q) / kPsPerMs);
+    for (double q : qs) values.push_back(tpot_ps_->percentile(q) / kPicosecondsPerMs);
   } else if (!tpot_ms_.empty()) {
     const std::vector<double> sorted = sorted_tpot();
     for (double q : qs) values.push_back(percentile(sorted, q));

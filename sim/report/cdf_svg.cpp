@@ -5,26 +5,15 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/report/svg_chart.h"
+
 namespace headway {
 namespace {
 
 constexpr double kPanelWidth = 420, kPanelHeight = 300;
-constexpr double kLeft = 52, kTop = 64, kGap = 46, kBottom = 74;
-// Okabe and Ito's colours, told apart by most colour-blind readers; dashes tell the rest.
-constexpr const char* kColours[] = {"#d55e00", "#0072b2", "#009e73", "#cc79a7",
-                                    "#e69f00", "#56b4e9", "#999999", "#f0e442"};
+constexpr double kCdfLeft = 52, kCdfTop = 64, kCdfGap = 46, kCdfBottom = 74;
+// Tell curves apart beside the colours.
 constexpr const char* kDashes[] = {"", "8 4", "3 3", "10 3 2 3"};
-
-std::string escaped(const std::string& text) {
-  std::string out;
-  for (char c : text) {
-    if (c == '<') out += "&lt;";
-    else if (c == '>') out += "&gt;";
-    else if (c == '&') out += "&amp;";
-    else out += c;
-  }
-  return out;
-}
 
 std::string tick_text(double ms) {
   return ms >= 1000 ? fmt::format("{:g} s", ms / 1000) : fmt::format("{:g} ms", ms);
@@ -76,7 +65,7 @@ std::string curve_path(const CdfCurve& curve, const Axis& axis, std::size_t inde
                         kPanelHeight * (1 - share));
   }
   return fmt::format("<path class=\"curve\" stroke=\"{}\" stroke-dasharray=\"{}\" d=\"{}\"/>\n",
-                     kColours[index % std::size(kColours)], kDashes[index % std::size(kDashes)], path);
+                     svg_colour(index), kDashes[index % std::size(kDashes)], path);
 }
 
 double value_at(const CdfCurve& curve, double share) {
@@ -101,18 +90,18 @@ std::string description(const std::vector<CdfPanel>& panels) {
 
 std::string legend(const CdfPanel& panel) {
   std::string svg;
-  double x = kLeft;
+  double x = kCdfLeft;
   for (std::size_t i = 0; i < panel.curves.size(); ++i) {
     svg += fmt::format("<line class=\"curve\" stroke=\"{}\" stroke-dasharray=\"{}\" x1=\"{:.1f}\" "
                        "x2=\"{:.1f}\" y1=\"44\" y2=\"44\"/><text x=\"{:.1f}\" y=\"48\">{}</text>\n",
-                       kColours[i % std::size(kColours)], kDashes[i % std::size(kDashes)], x, x + 26,
-                       x + 32, escaped(panel.curves[i].label));
+                       svg_colour(i), kDashes[i % std::size(kDashes)], x, x + 26,
+                       x + 32, svg_escaped(panel.curves[i].label));
     x += 50 + 7.2 * static_cast<double>(panel.curves[i].label.size());
   }
   return svg;
 }
 
-constexpr const char* kStyle =
+constexpr const char* kCdfStyle =
     "<style>text{font:13px system-ui,sans-serif;fill:#222}.title{font-size:16px;font-weight:600}"
     ".grid{stroke:#ddd}.limit{stroke:#888;stroke-dasharray:2 3}.curve{fill:none;stroke-width:2.2}"
     ".paper{fill:#fff}@media(prefers-color-scheme:dark){text{fill:#ddd}.grid{stroke:#444}"
@@ -122,20 +111,20 @@ constexpr const char* kStyle =
 
 std::string cdf_svg(const std::vector<CdfPanel>& panels, const std::string& title) {
   const double count = static_cast<double>(panels.size());
-  const double width = kLeft + count * kPanelWidth + (count - 1) * (kGap + 30) + 40;
-  const double height = kTop + kPanelHeight + kBottom;
+  const double width = kCdfLeft + count * kPanelWidth + (count - 1) * (kCdfGap + 30) + 40;
+  const double height = kCdfTop + kPanelHeight + kCdfBottom;
   std::string svg = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" viewBox=\"0 0 {0:.0f} {1:.0f}\" "
       "width=\"{0:.0f}\" height=\"{1:.0f}\">\n<title>{2}</title>\n<desc>{3}</desc>\n",
-      width, height, escaped(title), escaped(description(panels)));
-  svg += kStyle;
+      width, height, svg_escaped(title), svg_escaped(description(panels)));
+  svg += kCdfStyle;
   svg += fmt::format("<rect class=\"paper\" width=\"{:.0f}\" height=\"{:.0f}\"/>\n", width, height);
-  svg += fmt::format("<text class=\"title\" x=\"{}\" y=\"24\">{}</text>\n", kLeft, escaped(title));
+  svg += fmt::format("<text class=\"title\" x=\"{}\" y=\"24\">{}</text>\n", kCdfLeft, svg_escaped(title));
   if (!panels.empty()) svg += legend(panels.front());
-  double left = kLeft;
+  double left = kCdfLeft;
   for (const CdfPanel& panel : panels) {
     const Axis axis = axis_for(panel);
-    svg += fmt::format("<g transform=\"translate({:.1f},{})\">\n", left, kTop) + frame(axis);
+    svg += fmt::format("<g transform=\"translate({:.1f},{})\">\n", left, kCdfTop) + frame(axis);
     if (panel.limit_ms > 0) {
       const double x = axis.x(panel.limit_ms);
       svg += fmt::format("<line class=\"limit\" x1=\"{0:.1f}\" y1=\"0\" x2=\"{0:.1f}\" y2=\"{1}\"/>"
@@ -144,8 +133,8 @@ std::string cdf_svg(const std::vector<CdfPanel>& panels, const std::string& titl
     }
     for (std::size_t i = 0; i < panel.curves.size(); ++i) svg += curve_path(panel.curves[i], axis, i);
     svg += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>\n</g>\n",
-                       kPanelWidth / 2, kPanelHeight + 46, escaped(panel.title));
-    left += kPanelWidth + kGap + 30;
+                       kPanelWidth / 2, kPanelHeight + 46, svg_escaped(panel.title));
+    left += kPanelWidth + kCdfGap + 30;
   }
   return svg + "</svg>\n";
 }

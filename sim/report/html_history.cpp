@@ -42,12 +42,12 @@ Json listed(const std::vector<Spanned>& columns, const Of& of) {
   return out;
 }
 
-Json ratio(double part, double whole) { return whole > 0 ? short_number(part / whole) : Json(); }
+Json ratio_or_null(double part, double whole) { return whole > 0 ? short_number(part / whole) : Json(); }
 
 template <typename Of>
 Json rates(const std::vector<Spanned>& columns, const Of& of) {
   return listed(columns, [&](const Spanned& s) {
-    return ratio(static_cast<double>(of(s.column)), s.ns / 1e9);
+    return ratio_or_null(static_cast<double>(of(s.column)), s.ns / 1e9);
   });
 }
 
@@ -68,19 +68,19 @@ Json history_data(const RunHistory& history, std::int64_t width_ns) {
   const auto least = [](std::int64_t count) { return count < 0 ? Json() : Json(count); };
   const auto replicas = static_cast<double>(std::max<std::int64_t>(1, history.replicas()));
   Json out = {{"width_s", static_cast<double>(width_ns) / 1e9}, {"columns", fine.size()}};
-  out["in_system"] = listed(fine, [](const Spanned& s) { return ratio(s.column.in_system_ns, s.ns); });
+  out["in_system"] = listed(fine, [](const Spanned& s) { return ratio_or_null(s.column.in_system_ns, s.ns); });
   out["in_system_min"] = listed(fine, [&](const Spanned& s) { return least(s.column.in_system_min); });
   out["in_system_max"] = listed(fine, [&](const Spanned& s) { return least(s.column.in_system_max); });
-  out["running"] = listed(fine, [](const Spanned& s) { return ratio(s.column.running_ns, s.ns); });
-  out["waiting"] = listed(fine, [](const Spanned& s) { return ratio(s.column.waiting_ns, s.ns); });
+  out["running"] = listed(fine, [](const Spanned& s) { return ratio_or_null(s.column.running_ns, s.ns); });
+  out["waiting"] = listed(fine, [](const Spanned& s) { return ratio_or_null(s.column.waiting_ns, s.ns); });
   out["kv"] = listed(fine, [](const Spanned& s) {
-    return ratio(100 * s.column.kv_share_ns, s.column.busy_ns);
+    return ratio_or_null(100 * s.column.kv_share_ns, s.column.busy_ns);
   });
   out["kv_peak"] = listed(fine, [](const Spanned& s) {
     return s.column.busy_ns > 0 ? short_number(100 * s.column.kv_peak) : Json();
   });
   out["busy"] = listed(fine, [&](const Spanned& s) {
-    return ratio(100 * s.column.busy_ns, replicas * s.ns);
+    return ratio_or_null(100 * s.column.busy_ns, replicas * s.ns);
   });
 
   const std::vector<Spanned> wide = spanned(history, width_ns * kCountWidth);

@@ -8,7 +8,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // Whole numbers of bytes and FLOPs stay whole.
-Json number(double value) {
+Json whole_or_real(double value) {
   const auto whole = static_cast<std::int64_t>(value);
   return static_cast<double>(whole) == value ? Json(whole) : Json(value);
 }
@@ -16,15 +16,15 @@ Json number(double value) {
 Json pass_json(const PassReport& pass) {
   Json json{{"batch", pass.batch},
             {"new_tokens", pass.tokens},
-            {"flops", number(pass.flops)},
-            {"bytes", number(pass.bytes)},
+            {"flops", whole_or_real(pass.flops)},
+            {"bytes", whole_or_real(pass.bytes)},
             {"time_ms", pass.time_s * 1e3}};
   json["layers"] = Json::array();
   for (const LayerSum& sum : pass.layers) {
     json["layers"].push_back({{"name", sum.layers},
                               {"count", sum.count},
-                              {"flops", number(sum.flops)},
-                              {"bytes", number(sum.bytes)},
+                              {"flops", whole_or_real(sum.flops)},
+                              {"bytes", whole_or_real(sum.bytes)},
                               {"time_us", sum.time_s * 1e6}});
   }
   json["operators"] = Json::array();
@@ -32,14 +32,14 @@ Json pass_json(const PassReport& pass) {
     json["operators"].push_back({{"layers", op.layers},
                                  {"name", op.name},
                                  {"count", op.count},
-                                 {"flops", number(op.flops)},
-                                 {"weight_bytes", number(op.weight_bytes)},
-                                 {"kv_bytes", number(op.kv_bytes)},
-                                 {"activation_bytes", number(op.activation_bytes)},
-                                 {"bytes", number(op.bytes())},
-                                 {"link_bytes", number(op.link_bytes)},
+                                 {"flops", whole_or_real(op.flops)},
+                                 {"weight_bytes", whole_or_real(op.weight_bytes)},
+                                 {"kv_bytes", whole_or_real(op.kv_bytes)},
+                                 {"activation_bytes", whole_or_real(op.activation_bytes)},
+                                 {"bytes", whole_or_real(op.bytes())},
+                                 {"link_bytes", whole_or_real(op.link_bytes)},
                                  {"intensity", op.intensity()},
-                                 {"peak_flops", number(op.peak_flops)},
+                                 {"peak_flops", whole_or_real(op.peak_flops)},
                                  {"bound", bound_name(op.bound)},
                                  {"time_us", op.time_s * 1e6},
                                  {"formula", op.formula}});
@@ -48,12 +48,12 @@ Json pass_json(const PassReport& pass) {
 }
 
 Json sweep_json(const SweepRow& row) {
-  return {{"batch", number(row.bound.batch)},
-          {"weight_bytes", number(row.bound.weight_bytes)},
-          {"kv_bytes", number(row.bound.kv_bytes)},
-          {"memory_bytes", number(row.bound.memory_bytes())},
+  return {{"batch", whole_or_real(row.bound.batch)},
+          {"weight_bytes", whole_or_real(row.bound.weight_bytes)},
+          {"kv_bytes", whole_or_real(row.bound.kv_bytes)},
+          {"memory_bytes", whole_or_real(row.bound.memory_bytes())},
           {"fits", fit_name(row.fit)},
-          {"read_bytes", number(row.bound.read_bytes)},
+          {"read_bytes", whole_or_real(row.bound.read_bytes)},
           {"latency_ms", row.bound.latency_s * 1e3},
           {"tokens_per_s", row.bound.tokens_per_s},
           {"operators_ms", row.operators_s * 1e3},
@@ -77,10 +77,10 @@ nlohmann::ordered_json roofline_json(const RooflineReport& r) {
             {"parameters", r.parameters},
             {"matrix_parameters", r.matrix_parameters},
             {"active_parameters", r.active_parameters},
-            {"kv_bytes_per_sequence", number(r.kv_bytes_per_sequence)}};
+            {"kv_bytes_per_sequence", whole_or_real(r.kv_bytes_per_sequence)}};
   const double peak = q.gpu.flops(q.precision.weights, q.precision.activations);
-  json["peak_flops"] = number(peak);
-  json["memory_bandwidth"] = number(q.gpu.memory_bandwidth);
+  json["peak_flops"] = whole_or_real(peak);
+  json["memory_bandwidth"] = whole_or_real(q.gpu.memory_bandwidth);
   json["memory_bytes"] = q.gpu.memory_bytes;
   json["ridge"] = peak / q.gpu.memory_bandwidth;
   json["prefill"] = pass_json(r.prefill);

@@ -10,7 +10,7 @@
 namespace headway {
 namespace {
 
-constexpr double kWidth = 520, kHeight = 360, kLeft = 72, kTop = 84, kGap = 96, kBottom = 66;
+constexpr double kRoofWidth = 520, kRoofHeight = 360, kRoofLeft = 72, kRoofTop = 84, kRoofGap = 96, kRoofBottom = 66;
 constexpr std::size_t kPassesDrawn = 4;  // the prefill and three batches
 constexpr double kLine = 15;             // between two labels
 
@@ -95,7 +95,7 @@ std::string roof_panel(const RooflineReport& r) {
   lowest = std::max(lowest * 0.7, 0.05);
   highest = std::max(highest * 3, 4 * highest_peak / gpu.memory_bandwidth);
   // A decade below the lowest dot is left for labels.
-  const LogPanel panel(kWidth, kHeight, {lowest, highest},
+  const LogPanel panel(kRoofWidth, kRoofHeight, {lowest, highest},
                        {lowest * gpu.memory_bandwidth / 10, highest_peak * 2});
   std::string svg = panel.frame("FLOPs a byte", "FLOP/s, at most");
   std::vector<double> peaks;
@@ -114,7 +114,7 @@ std::string roof_panel(const RooflineReport& r) {
         "<line class=\"limit\" x1=\"{0:.1f}\" y1=\"{1:.1f}\" x2=\"{0:.1f}\" y2=\"{2}\"/>"
         "<text class=\"small\" x=\"{0:.1f}\" y=\"{3:.1f}\" text-anchor=\"middle\">ridge "
         "{4}</text>\n",
-        panel.x(bend), panel.y(peak), kHeight, panel.y(peak) - 8, fixed(bend, 0));
+        panel.x(bend), panel.y(peak), kRoofHeight, panel.y(peak) - 8, fixed(bend, 0));
   }
   svg += labelled_dots(panel, dots_of(passes, lowest, highest));
   double x = 0;
@@ -139,7 +139,7 @@ std::string curve_panel(const RooflineReport& r) {
   const SweepRow &first = r.curve.front(), &last = r.curve.back();
   double top = 0;
   for (const SweepRow& row : r.curve) top = std::max(top, row.operators_tokens_per_s());
-  const LogPanel panel(kWidth, kHeight,
+  const LogPanel panel(kRoofWidth, kRoofHeight,
                        {first.operators_s * 1e3 / 1.3, last.operators_s * 1e3 * 1.6},
                        {first.operators_tokens_per_s() / 1.5, top * 2});
   std::string svg = panel.frame("ms a token (all operators at their rooflines)", "tokens/s");
@@ -183,11 +183,11 @@ std::string roofline_svg(const RooflineReport& r) {
       "{} on {}{}, {} tokens a sequence, weights {}, KV {}", q.model.name,
       q.tensor_parallel_size > 1 ? std::to_string(q.tensor_parallel_size) + " x " : "", q.gpu.name,
       q.context_tokens, dtype_name(q.precision.weights), dtype_name(q.precision.kv));
-  const double width = kLeft + 2 * kWidth + kGap + 30, height = kTop + kHeight + kBottom;
+  const double width = kRoofLeft + 2 * kRoofWidth + kRoofGap + 30, height = kRoofTop + kRoofHeight + kRoofBottom;
   return svg_open(width, height, title, description(r)) +
-         fmt::format("<g transform=\"translate({},{})\">\n", kLeft, kTop) + roof_panel(r) +
+         fmt::format("<g transform=\"translate({},{})\">\n", kRoofLeft, kRoofTop) + roof_panel(r) +
          "</g>\n" +
-         fmt::format("<g transform=\"translate({},{})\">\n", kLeft + kWidth + kGap, kTop) +
+         fmt::format("<g transform=\"translate({},{})\">\n", kRoofLeft + kRoofWidth + kRoofGap, kRoofTop) +
          curve_panel(r) + "</g>\n</svg>\n";
 }
 

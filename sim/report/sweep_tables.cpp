@@ -15,7 +15,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // Column -> where in the result.
-constexpr std::array<std::pair<const char*, const char*>, 34> kColumns{{
+constexpr std::array<std::pair<const char*, const char*>, 34> kResultColumns{{
     {"completed", "/completed"},
     {"failed_requests", "/failed"},
     {"duration_s", "/duration"},
@@ -86,7 +86,7 @@ std::string header(const Plan& plan) {
     for (const std::string& key : axis.keys) text += "," + key;  // dotted names need no quotes
   }
   text += ",status,gpus";
-  for (const auto& [column, pointer] : kColumns) text += std::string(",") + column;
+  for (const auto& [column, pointer] : kResultColumns) text += std::string(",") + column;
   return text + ",reason";
 }
 
@@ -97,12 +97,12 @@ void write_row(CsvWriter& csv, const PlanPoint& point, const PointResult& result
   if (result.status == PointStatus::kOk) {
     const Json json = Json::parse(result.result);
     csv.integer(gpus_of_result(json));
-    for (const auto& [column, pointer] : kColumns) {
+    for (const auto& [column, pointer] : kResultColumns) {
       const Json::json_pointer at{pointer};
       csv.text(json.contains(at) ? cell_text(json.at(at)) : "");
     }
   } else {
-    for (std::size_t i = 0; i < kColumns.size() + 1; ++i) csv.empty();
+    for (std::size_t i = 0; i < kResultColumns.size() + 1; ++i) csv.empty();
   }
   csv.text(result.reason);
   csv.end_row();

@@ -13,14 +13,14 @@
 namespace headway {
 namespace {
 
-constexpr int kColumns = 50;
+constexpr int kBlockWidth = 50;
 
 // vLLM's rows: a label of 40 columns, a blank, the value left-aligned in 10.
 class VllmBlock {
  public:
   void rule(std::string_view title, char fill) {
-    out_ += fill == '=' ? fmt::format("{:=^{}}\n", title, kColumns)
-                        : fmt::format("{:-^{}}\n", title, kColumns);
+    out_ += fill == '=' ? fmt::format("{:=^{}}\n", title, kBlockWidth)
+                        : fmt::format("{:-^{}}\n", title, kBlockWidth);
   }
   void row(std::string_view label, std::int64_t value) {
     out_ += fmt::format("{:<40} {:<10}\n", label, value);
@@ -50,7 +50,7 @@ std::string percent_row(std::string_view label, double share) {
 std::string value_row(std::string_view label, const std::string& value) {
   return fmt::format("{:<24}{:>26}\n", label, value);
 }
-std::string rule(std::string_view title) { return fmt::format("{:-^{}}\n", title, kColumns); }
+std::string rule(std::string_view title) { return fmt::format("{:-^{}}\n", title, kBlockWidth); }
 
 double ratio(double part, double whole) { return whole > 0 ? part / whole : 0; }
 
@@ -234,9 +234,14 @@ std::string serving_block(const RunSummary& s, const RunInfo& info) {
 }
 
 std::string headway_block(const RunSummary& s, const RunInfo& info) {
+<<<<<<< HEAD
   return latency_section(s) + engine_section(s, info) + pools_section(info) +
          memory_section(info) + gpu_section(s.engine) + slo_section(s) +
          fmt::format("{:=^{}}\n", "", kColumns) + verdict_line(s) + "\n";
+=======
+  return latency_section(s) + engine_section(s, info) + memory_section(info) + gpu_section(s.engine) + slo_section(s) +
+         fmt::format("{:=^{}}\n", "", kBlockWidth) + verdict_line(s) + "\n";
+>>>>>>> e9d0988 (Folders compiled together from scratch (HEADWAY_UNITY); helpers that stood twice stand once)
 }
 
 std::string verdict_line(const RunSummary& s) {

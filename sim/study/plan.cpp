@@ -13,14 +13,18 @@ namespace headway {
 namespace {
 
 // What a message of the scenario's reader calls a key that came from the plan.
-const char* const kFlag = "--plan";
 
 // The message in terms of the plan: which axis, and at which point.
 template <typename Error>
 Error blame(const Plan& plan, const PlanPoint& point, const Error& error) {
   InputError::Parts parts = error.parts();
+<<<<<<< HEAD
   if (parts.found.empty() && parts.expected.empty()) return error;
   const std::string mark = std::string(kFlag) + " ";
+=======
+  if (parts.found.empty() && parts.expected.empty()) throw error;
+  const std::string mark = std::string(kPlanFlag) + " ";
+>>>>>>> e9d0988 (Folders compiled together from scratch (HEADWAY_UNITY); helpers that stood twice stand once)
   const std::string label = point_label(point);
   const std::string where =
       label.empty() ? "" : " (point " + std::to_string(point.index) + ": " + label + ")";
@@ -53,7 +57,7 @@ PlanPoint plan_point(const Plan& plan, std::int64_t index) {
     const auto step = static_cast<std::size_t>(index / stride);
     index %= stride;
     for (std::size_t k = 0; k < axis.keys.size(); ++k) {
-      point.assignments.push_back({axis.keys[k], axis.values[step][k], kFlag});
+      point.assignments.push_back({axis.keys[k], axis.values[step][k], kPlanFlag});
     }
   }
   return point;
@@ -138,7 +142,7 @@ Plan plan_from_text(const std::string& text, const std::string& file) {
     plan.scenario_text = dump(json.at("scenario"));
     if (json.contains("study")) plan.study = dump(json.at("study"));
     for (const auto& item : json.at("set").items()) {
-      plan.set.push_back({item.key(), dump(item.value()), kFlag});
+      plan.set.push_back({item.key(), dump(item.value()), kPlanFlag});
     }
     for (const Json& axis : json.at("axes")) {
       PlanAxis& added = plan.axes.emplace_back();

@@ -9,6 +9,8 @@
 
 namespace headway {
 
+inline constexpr const char* kPlanFlag = "--plan";  // where messages place a plan without a file
+
 // One dimension of a plan. Usually one key with its values; several keys ("gpu, profile") step
 // together.
 struct PlanAxis {

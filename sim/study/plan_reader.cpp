@@ -14,8 +14,6 @@ namespace headway {
 namespace fs = std::filesystem;
 namespace {
 
-const char* const kFlag = "--plan";  // as in plan.cpp
-
 std::vector<std::string> split_keys(const std::string& text) {
   std::vector<std::string> keys(1);
   for (const char c : text) {
@@ -97,7 +95,7 @@ class Reader {
     if (!set.is_object()) document_.fail("set", describe(set), "an object of scenario keys");
     for (const auto& item : set.items()) {
       claim(item.key(), "set." + item.key(), {item.value()});
-      plan_.set.push_back({item.key(), dump(item.value()), kFlag});
+      plan_.set.push_back({item.key(), dump(item.value()), kPlanFlag});
     }
   }
 

@@ -31,7 +31,7 @@ double effective_rate(const WorkloadOptions& o) {
   return o.request_rate;
 }
 
-void check_options(const WorkloadOptions& o) {
+void check_generator_options(const WorkloadOptions& o) {
   if (o.num_prompts < 1) {
     fail("num_prompts", std::to_string(o.num_prompts), "at least one request");
   }
@@ -243,7 +243,7 @@ void check_sessions(const SessionOptions& s) {
 
 std::unique_ptr<RequestSource> open_generator(const WorkloadOptions& options,
                                               const std::string& base_folder, std::uint64_t seed) {
-  check_options(options);
+  check_generator_options(options);
   check_tenants(options.tenants);
   std::unique_ptr<RequestSource> source;
   if (options.sessions) {

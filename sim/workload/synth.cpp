@@ -118,7 +118,7 @@ class SynthSource final : public RequestSource {
   SimTime last_;
 };
 
-void check_options(const WorkloadOptions& o) {
+void check_synth_options(const WorkloadOptions& o) {
   const auto fail = [](const char* key, const std::string& found, const std::string& expected) {
     throw InputError({"", std::string("workload.") + key, found, expected});
   };
@@ -155,7 +155,7 @@ std::int64_t default_synth_requests(double days) {
 }
 
 std::unique_ptr<RequestSource> open_synth(const WorkloadOptions& options, std::uint64_t seed) {
-  check_options(options);
+  check_synth_options(options);
   return std::make_unique<SynthSource>(options, seed);
 }
 

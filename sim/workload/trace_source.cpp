@@ -203,7 +203,7 @@ class TraceSource final : public RequestSource {
   std::optional<Request> ahead_;
 };
 
-void check_options(const WorkloadOptions& o) {
+void check_trace_options(const WorkloadOptions& o) {
   const auto fail = [](const char* key, const std::string& found, const char* expected) {
     throw InputError({"", std::string("workload.") + key, found, expected});
   };
@@ -238,7 +238,7 @@ void add_notes(const std::string& path, const Scan& scan, std::vector<std::strin
 
 std::unique_ptr<RequestSource> open_trace(const std::string& path, const WorkloadOptions& options,
                                           std::vector<std::string>& notes) {
-  check_options(options);
+  check_trace_options(options);
   Scan scan = scan_trace(path, options, notes);
   add_notes(path, scan, notes);
   return std::make_unique<TraceSource>(path, options, std::move(scan));

@@ -104,7 +104,7 @@ void add_experts(const Source& source, Builders& out) {
             {"tokens", "activated_experts"}, "time_us");
 }
 
-std::string provenance(const std::string& their_gpu) {
+std::string llmservingsim_provenance(const std::string& their_gpu) {
   const nlohmann::ordered_json json = {
       {"source", "https://github.com/casys-kaist/LLMServingSim"},
       {"commit", "5daddb21a545"},
@@ -174,7 +174,7 @@ std::vector<Profile> import_llmservingsim(const std::string& path, std::FILE* lo
     profile.host = fitted_host_terms();
     profile.gpu = their_gpu_name(their_gpu);
     profile.name = profile.gpu + "/llmservingsim-vllm-" + kEngineVersion;
-    profile.provenance_json = provenance(their_gpu);
+    profile.provenance_json = llmservingsim_provenance(their_gpu);
     builders.build_into(profile, false, log);
     profiles.push_back(std::move(profile));
   }

@@ -48,7 +48,7 @@ void add_rows(const std::string& file, const std::string& hardware, Builders& ou
   }
 }
 
-std::string provenance(const Hardware& hardware) {
+std::string splitwise_provenance(const Hardware& hardware) {
   const nlohmann::ordered_json json = {
       {"source", "https://github.com/Mutinifni/splitwise-sim"},
       {"commit", "not stated"},
@@ -78,7 +78,7 @@ std::vector<Profile> import_splitwise(const std::string& path, std::FILE* log) {
     Profile profile;
     profile.gpu = hardware.gpu;
     profile.name = profile.gpu + "/splitwise-sim";
-    profile.provenance_json = provenance(hardware);
+    profile.provenance_json = splitwise_provenance(hardware);
     builders.build_into(profile, false, log);
     if (!profile.tables.empty()) profiles.push_back(std::move(profile));
   }

@@ -19,9 +19,9 @@ namespace headway {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr double kMsInUs = 1000;
+constexpr double kVidurMsInUs = 1000;
 constexpr const char* kCommit = "7d47513363ec";
-constexpr const char* kMethod = "eager, median of the samples";
+constexpr const char* kVidurMethod = "eager, median of the samples";
 
 struct Layer {
   const char* theirs;
@@ -52,8 +52,8 @@ void add_layers(const fs::path& file, const std::string& model, Builders& out) {
       const std::string workers(csv.text(tp));
       out.get("layer", {{"layer", kLayers[i].ours}, {"model", model}, {"tp", workers}},
               std::string("layer-") + kLayers[i].ours + "-" + file_word(model) + "-tp" + workers,
-              kMethod)
-          .add({csv.whole(tokens)}, csv.time_us(columns[i], kMsInUs));
+              kVidurMethod)
+          .add({csv.whole(tokens)}, csv.time_us(columns[i], kVidurMsInUs));
     }
   }
 }
@@ -64,8 +64,8 @@ void add_network(const fs::path& file, const std::string& op, Builders& out) {
   const int size = csv.column("size"), per_node = csv.column("devices_per_node");
   while (csv.next()) {
     if (csv.whole(per_node) != csv.whole(gpus)) continue;
-    out.get(op, {{"impl", "nccl"}}, op + "-nccl", kMethod)
-        .add({csv.whole(gpus), csv.whole(size)}, csv.time_us(time, kMsInUs));
+    out.get(op, {{"impl", "nccl"}}, op + "-nccl", kVidurMethod)
+        .add({csv.whole(gpus), csv.whole(size)}, csv.time_us(time, kVidurMsInUs));
   }
 }
 
@@ -85,12 +85,12 @@ void add_attention(const fs::path& file, Builders& out) {
                               std::string(csv.text(kv_heads));
     const std::string workers(csv.text(tp));
     TableBuilder& table = out.get("attn_mixed", {{"model", model}, {"tp", workers}},
-                                  "attn_mixed-" + file_word(model) + "-tp" + workers, kMethod);
+                                  "attn_mixed-" + file_word(model) + "-tp" + workers, kVidurMethod);
     if (csv.text(is_prefill) == "True") {
       if (csv.whole(batch) != 1) continue;
-      table.add({csv.whole(chunk), csv.whole(kv), 0, 0}, csv.time_us(prefill_time, kMsInUs));
+      table.add({csv.whole(chunk), csv.whole(kv), 0, 0}, csv.time_us(prefill_time, kVidurMsInUs));
     } else {
-      table.add({0, 0, csv.whole(batch), csv.whole(kv)}, csv.time_us(decode_time, kMsInUs));
+      table.add({0, 0, csv.whole(batch), csv.whole(kv)}, csv.time_us(decode_time, kVidurMsInUs));
     }
   }
 }
@@ -108,7 +108,7 @@ void add_host(const fs::path& file, Builders& out) {
       out.get("host", {{"part", part.ours}, {"model", name}, {"tp", workers}},
               std::string("host-") + part.ours + "-" + file_word(name) + "-tp" + workers,
               "CPU time, median over the steps of a run")
-          .add({csv.whole(batch)}, csv.time_us(time, kMsInUs));
+          .add({csv.whole(batch)}, csv.time_us(time, kVidurMsInUs));
     }
   }
 }
@@ -121,7 +121,7 @@ std::vector<fs::path> sorted_entries(const fs::path& folder) {
   return paths;
 }
 
-std::string provenance(const std::string& gpu) {
+std::string vidur_provenance(const std::string& gpu) {
   const nlohmann::ordered_json json = {
       {"source", "https://github.com/microsoft/vidur"},
       {"commit", kCommit},
@@ -161,7 +161,7 @@ Profile import_gpu(const fs::path& root, const std::string& theirs, std::FILE* l
   profile.name = profile.gpu + "/vidur-" + std::string(kCommit).substr(0, 7);
   std::string upper = theirs;
   upper[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(upper[0])));
-  profile.provenance_json = provenance(upper);
+  profile.provenance_json = vidur_provenance(upper);
   builders.build_into(profile, false, log);
   return profile;
 }

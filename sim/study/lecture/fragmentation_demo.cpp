@@ -16,8 +16,6 @@ constexpr Allocator kAllocators[] = {
     {"paged", "paged, blocks of 16 tokens"},
 };
 
-std::string percent(double share) { return fixed(100 * share, 1) + " %"; }
-
 }  // namespace
 
 DemoAnswer run_fragmentation_demo(const std::string& name) {
@@ -29,8 +27,8 @@ DemoAnswer run_fragmentation_demo(const std::string& name) {
   for (const Allocator& a : kAllocators) {
     runs.push_back(run_lecture(lecture_scenario(name, {{"engine.kv_allocator", a.kv}})).summary);
     const RunSummary& r = runs.back();
-    table.rows.push_back({a.what, percent(r.engine.kv_internal_waste),
-                          percent(r.engine.kv_external_waste), fixed(r.engine.mean_batch, 1),
+    table.rows.push_back({a.what, percent_text(r.engine.kv_internal_waste),
+                          percent_text(r.engine.kv_external_waste), fixed(r.engine.mean_batch, 1),
                           fixed(r.output_throughput, 0), time_text(r.ttft_ms.mean / 1e3)});
   }
   const RunSummary &max = runs.front(), &paged = runs.back();
@@ -42,9 +40,9 @@ DemoAnswer run_fragmentation_demo(const std::string& name) {
   demo.tables = {table};
   const bool better = paged.engine.mean_batch > max.engine.mean_batch;
   demo.answer = "Reserving the longest possible answer leaves " +
-                percent(max.engine.kv_internal_waste) + " of the held slots empty and seats " +
+                percent_text(max.engine.kv_internal_waste) + " of the held slots empty and seats " +
                 fixed(max.engine.mean_batch, 1) + " sequences, paging leaves " +
-                percent(paged.engine.kv_internal_waste) + " and seats " +
+                percent_text(paged.engine.kv_internal_waste) + " and seats " +
                 fixed(paged.engine.mean_batch, 1) + ": paging " + (better ? "wins" : "loses") +
                 ", with " + fixed(paged.output_throughput, 0) + " instead of " +
                 fixed(max.output_throughput, 0) + " tokens/s.";

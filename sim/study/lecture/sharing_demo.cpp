@@ -9,8 +9,6 @@ namespace {
 
 constexpr int kSamples = 6;
 
-std::string percent(double share) { return fixed(100 * share, 1) + " %"; }
-
 }  // namespace
 
 DemoAnswer run_sharing_demo(const std::string& name) {
@@ -27,7 +25,7 @@ DemoAnswer run_sharing_demo(const std::string& name) {
     cached.push_back(r);
     prefix.rows.push_back(
         {on == std::string("true") ? "on" : "off",
-         percent(static_cast<double>(r.cached_tokens) / static_cast<double>(r.input_tokens)),
+         percent_text(static_cast<double>(r.cached_tokens) / static_cast<double>(r.input_tokens)),
          grouped(r.engine.kv_peak_blocks), time_text(r.ttft_ms.mean / 1e3),
          time_text(r.tpot_ms.mean / 1e3)});
   }
@@ -42,7 +40,7 @@ DemoAnswer run_sharing_demo(const std::string& name) {
                                             {"workload.num_prompts", "50"},
                                             {"workload.samples", std::to_string(kSamples)}}));
     const SharingStats& sharing = run.outcome.sharing;
-    saved = percent(sharing.saving());
+    saved = percent_text(sharing.saving());
     copied = grouped(sharing.copied_blocks);
     samples.rows.push_back({shared == std::string("true") ? "shared" : "one copy a sample",
                             grouped(run.summary.engine.kv_peak_blocks), copied, saved,

@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t kVocabulary = 32'000;
 constexpr int kDrafts = 3;
 constexpr int kDrawn = 2000, kDrawnOfTwo = 100'000;
-constexpr int kBatches[] = {1, 4, 16, 64, 256};
+constexpr int kDraftedBatches[] = {1, 4, 16, 64, 256};
 constexpr double kNoises[] = {0.3, 0.8, 1.6};
 constexpr double kMiddle = 0.8;
 
@@ -90,7 +90,7 @@ DemoAnswer run_speculation_demo(const std::string& name) {
   DemoTable table{"Speed-up of TPOT at B users",
                   {{"noise", "overlap", "accepted", "tokens a pass"}}};
   std::vector<Point> plain;
-  for (const int batch : kBatches) {
+  for (const int batch : kDraftedBatches) {
     table.rows[0].push_back("B = " + std::to_string(batch));
     plain.push_back(simulate_batch(name, batch, 0.0));
   }
@@ -99,15 +99,15 @@ DemoAnswer run_speculation_demo(const std::string& name) {
   for (const double noise : kNoises) {
     const Acceptance a = measure_acceptance(noise);
     std::vector<std::string> row{fixed(noise, 1), fixed(a.overlap, 3), fixed(a.measured, 3), ""};
-    for (std::size_t i = 0; i < std::size(kBatches); ++i) {
-      const Point point = simulate_batch(name, kBatches[i], a.overlap);
+    for (std::size_t i = 0; i < std::size(kDraftedBatches); ++i) {
+      const Point point = simulate_batch(name, kDraftedBatches[i], a.overlap);
       const double speedup = plain[i].tpot_ms / point.tpot_ms;
       row[3] = fixed(point.acceptance_length, 2);
       row.push_back(fixed(speedup, 2));
       best = std::max(best, speedup);
       if (noise != kMiddle) continue;
-      if (speedup > 1.0) last_gain = kBatches[i];
-      if (speedup < 1.0 && first_loss == 0) first_loss = kBatches[i];
+      if (speedup > 1.0) last_gain = kDraftedBatches[i];
+      if (speedup < 1.0 && first_loss == 0) first_loss = kDraftedBatches[i];
     }
     table.rows.push_back(row);
   }
