@@ -9,10 +9,10 @@
 namespace headway {
 namespace {
 
-constexpr double kLeft = 74, kTop = 76, kWidth = 520, kHeight = 380, kBottom = 62;
-constexpr double kLegend = kLeft + kWidth + 36, kLine = 18, kLetter = 7.2;
-constexpr double kNear = 14;  // dots so close have one label between them
-constexpr double kMargin = 1.12;  // around the outermost points
+constexpr double kFrontLeft = 74, kFrontTop = 76, kFrontWidth = 520, kFrontHeight = 380, kFrontBottom = 62;
+constexpr double kFrontLegend = kFrontLeft + kFrontWidth + 36, kFrontLine = 18, kFrontLetter = 7.2;
+constexpr double kFrontNear = 14;  // dots so close have one label between them
+constexpr double kFrontMargin = 1.12;  // around the outermost points
 
 using Line = std::vector<std::pair<double, double>>;
 
@@ -24,7 +24,7 @@ LogPanel::Range range_of(const ParetoTable& table, double ParetoSetup::*value) {
     range.high = std::max(range.high, p.*value);
   }
   if (range.high <= 0) return {1, 10};
-  return {range.low / kMargin, range.high * kMargin};
+  return {range.low / kFrontMargin, range.high * kFrontMargin};
 }
 
 std::string gpus_text(std::int32_t gpus) {
@@ -51,8 +51,8 @@ std::string dots(const LogPanel& panel, const Line& front, const char* colour, i
     svg += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4.5\" fill=\"{}\"/>\n", x, y, colour);
     label += (label.empty() ? "" : ", ") + std::to_string(number);
     const bool next_is_near =
-        i + 1 < front.size() && std::abs(panel.x(front[i + 1].first) - x) < kNear &&
-        std::abs(panel.y(front[i + 1].second) - y) < kNear;
+        i + 1 < front.size() && std::abs(panel.x(front[i + 1].first) - x) < kFrontNear &&
+        std::abs(panel.y(front[i + 1].second) - y) < kFrontNear;
     if (next_is_near) continue;
     svg += fmt::format("<text class=\"small\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n", x + 7, y - 6,
                        label);
@@ -67,14 +67,14 @@ std::string legend(const ParetoTable& table, std::int32_t gpus, const char* colo
   std::string svg = fmt::format(
       "<circle cx=\"{0:.1f}\" cy=\"{1:.1f}\" r=\"4.5\" fill=\"{2}\"/><text x=\"{3:.1f}\" "
       "y=\"{4:.1f}\" font-weight=\"600\">{5}</text>\n",
-      kLegend, y - 4, colour, kLegend + 12, y, gpus_text(gpus));
+      kFrontLegend, y - 4, colour, kFrontLegend + 12, y, gpus_text(gpus));
   for (const ParetoSetup* p : points_of(table.points, gpus)) {
     if (!p->on_front) continue;
-    y += kLine;
+    y += kFrontLine;
     svg += fmt::format("<text class=\"small\" x=\"{:.1f}\" y=\"{:.1f}\">{}  {}</text>\n",
-                       kLegend + 12, y, number++, svg_escaped(short_label(table, *p)));
+                       kFrontLegend + 12, y, number++, svg_escaped(short_label(table, *p)));
   }
-  y += kLine + 8;
+  y += kFrontLine + 8;
   return svg;
 }
 
@@ -94,13 +94,13 @@ std::string description(const ParetoTable& table) {
 }  // namespace
 
 std::string pareto_svg(const ParetoTable& table) {
-  const LogPanel panel(kWidth, kHeight, range_of(table, &ParetoSetup::tokens_per_s_per_user),
+  const LogPanel panel(kFrontWidth, kFrontHeight, range_of(table, &ParetoSetup::tokens_per_s_per_user),
                        range_of(table, &ParetoSetup::tokens_per_s_per_gpu));
   std::string drawn = panel.frame("tokens/s a user sees (1 / mean TPOT)", "output tokens/s/GPU");
   std::string beside = fmt::format("<text class=\"small\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n",
-                                   kLegend, kTop - 22, svg_escaped(short_keys(table)));
+                                   kFrontLegend, kFrontTop - 22, svg_escaped(short_keys(table)));
   std::size_t series = 0, longest = short_keys(table).size();
-  double y = kTop + 4;
+  double y = kFrontTop + 4;
   int number = 1;
   for (const std::int32_t gpus : gpu_counts(table.points)) {
     const auto points = points_of(table.points, gpus);
@@ -115,12 +115,12 @@ std::string pareto_svg(const ParetoTable& table) {
     drawn += beaten(panel, points, colour) + dots(panel, front, colour, number);
     beside += legend(table, gpus, colour, number, y);
   }
-  const double width = kLegend + 40 + kLetter * static_cast<double>(longest);
-  const double height = std::max(kTop + kHeight + kBottom, y + 10);
+  const double width = kFrontLegend + 40 + kFrontLetter * static_cast<double>(longest);
+  const double height = std::max(kFrontTop + kFrontHeight + kFrontBottom, y + 10);
   return svg_open(width, height, table.name + ": what a user sees against what a GPU yields",
                   description(table)) +
          "<style>.beaten{fill:none;stroke-width:1.4;opacity:.55}</style>\n" +
-         fmt::format("<g transform=\"translate({},{})\">\n", kLeft, kTop) + drawn + "</g>\n" +
+         fmt::format("<g transform=\"translate({},{})\">\n", kFrontLeft, kFrontTop) + drawn + "</g>\n" +
          beside + "</svg>\n";
 }
 

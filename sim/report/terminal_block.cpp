@@ -234,14 +234,9 @@ std::string serving_block(const RunSummary& s, const RunInfo& info) {
 }
 
 std::string headway_block(const RunSummary& s, const RunInfo& info) {
-<<<<<<< HEAD
   return latency_section(s) + engine_section(s, info) + pools_section(info) +
          memory_section(info) + gpu_section(s.engine) + slo_section(s) +
-         fmt::format("{:=^{}}\n", "", kColumns) + verdict_line(s) + "\n";
-=======
-  return latency_section(s) + engine_section(s, info) + memory_section(info) + gpu_section(s.engine) + slo_section(s) +
          fmt::format("{:=^{}}\n", "", kBlockWidth) + verdict_line(s) + "\n";
->>>>>>> e9d0988 (Folders compiled together from scratch (HEADWAY_UNITY); helpers that stood twice stand once)
 }
 
 std::string verdict_line(const RunSummary& s) {

@@ -12,19 +12,12 @@
 namespace headway {
 namespace {
 
-// What a message of the scenario's reader calls a key that came from the plan.
-
 // The message in terms of the plan: which axis, and at which point.
 template <typename Error>
 Error blame(const Plan& plan, const PlanPoint& point, const Error& error) {
   InputError::Parts parts = error.parts();
-<<<<<<< HEAD
   if (parts.found.empty() && parts.expected.empty()) return error;
-  const std::string mark = std::string(kFlag) + " ";
-=======
-  if (parts.found.empty() && parts.expected.empty()) throw error;
   const std::string mark = std::string(kPlanFlag) + " ";
->>>>>>> e9d0988 (Folders compiled together from scratch (HEADWAY_UNITY); helpers that stood twice stand once)
   const std::string label = point_label(point);
   const std::string where =
       label.empty() ? "" : " (point " + std::to_string(point.index) + ": " + label + ")";
