@@ -9,7 +9,8 @@
 
 namespace headway {
 
-inline constexpr const char* kPlanFlag = "--plan";  // where messages place a plan without a file
+// What a message of the scenario's reader calls a key that came from the plan.
+inline constexpr const char* kPlanFlag = "--plan";
 
 // One dimension of a plan. Usually one key with its values; several keys ("gpu, profile") step
 // together.
