@@ -51,6 +51,11 @@ RunInfo describe_run(const Scenario& s, const RunOutcome& outcome, double wall_s
   info.kv_layout = describe(outcome.budget.layout);
   info.prefix_queries = outcome.prefix_queries;
   info.prefix_hits = outcome.prefix_hits;
+  info.host_hits = outcome.host_hits;
+  if (const TransferTotals& t = outcome.transfers; t.transfers > 0) {
+    info.transfers = TransferInfo{t.transfers, t.bytes, t.mean_ms, t.mean_wait_ms,
+                                  t.link_utilisation};
+  }
   if (s.speculation.on()) {
     const SpeculationStats& spec = outcome.speculation;
     info.speculation = SpeculationInfo{spec.drafts,

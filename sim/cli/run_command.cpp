@@ -56,7 +56,8 @@ class RunCommand final : public Command {
     if (!result_path_.empty()) result = std::make_unique<OutputFile>(result_path_);
     if (!requests_path_.empty()) {
       requests = std::make_unique<RequestsCsv>(requests_path_, slo_limits(scenario),
-                                               replicas_fail(scenario));
+                                               replicas_fail(scenario) ||
+                                                   !scenario.cluster.transfer.rule.empty());
       observers.push_back(requests.get());
     }
     if (!steps_path_.empty()) {

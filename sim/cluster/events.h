@@ -28,6 +28,12 @@ struct FleetEvent {         // replicas come, go or fail, or an autoscaler looks
   std::uint64_t generation;
 };
 
-using EventBody = std::variant<SendEvent, AdmitEvent, WakeEvent, ExpiryEvent, FleetEvent>;
+struct PlaceEvent {};       // requests between two replicas are given a place, or room in it
+struct TransferEvent {      // the KV of one of them is there
+  std::uint32_t transfer;
+};
+
+using EventBody = std::variant<SendEvent, AdmitEvent, WakeEvent, ExpiryEvent, FleetEvent, PlaceEvent,
+                               TransferEvent>;
 
 }  // namespace headway

@@ -171,6 +171,12 @@ std::uint32_t Fleet::send(const Request& request, std::uint32_t replica, SimTime
   return member.first_engine + static_cast<std::uint32_t>(rank);
 }
 
+void Fleet::unload(std::uint32_t engine, std::int32_t prompt_tokens) {
+  ReplicaLoad& load = load_of(members_[replica_of(engine)]);
+  --load.outstanding;
+  load.prompt_tokens -= prompt_tokens;
+}
+
 void Fleet::collect_ranks(Seat& seat, SimTime now, std::vector<Departure>& left) {
   left.clear();
   const std::uint32_t first = members_[seat.replica].first_engine;
@@ -221,6 +227,7 @@ void add_engine(const Replica& engine, RunOutcome& sums) {
   const KvUsage kv = engine.scheduler().kv_usage();
   sums.prefix_queries += kv.prefix_queries;
   sums.prefix_hits += kv.prefix_hits;
+  sums.host_hits += kv.host_hits;
 }
 
 }  // namespace
@@ -264,6 +271,7 @@ void Fleet::finish(RunOutcome& outcome) const {
   outcome.sharing = sums.sharing;
   outcome.prefix_queries = sums.prefix_queries;
   outcome.prefix_hits = sums.prefix_hits;
+  outcome.host_hits = sums.host_hits;
   bool in_step = false;
   for (const Pool& pool : pools_) {
     const Blueprint& b = pool.plan.blueprint;

@@ -73,6 +73,10 @@ class Fleet {
 
   // A request goes to the replica; the engine there that takes it (vLLM's balancer between ranks).
   std::uint32_t send(const Request& request, std::uint32_t replica, SimTime now);
+  // A request goes on elsewhere, or will not come: the load of the engine's replica falls by it.
+  void unload(std::uint32_t engine, std::int32_t prompt_tokens);
+  std::uint32_t replica_of(std::uint32_t engine) const { return seats_[engines_[engine].seat].replica; }
+  std::size_t engines() const { return engines_.size(); }
   // Host time before it reaches that engine.
   SimTime front_end(std::uint32_t replica) const { return pool_of(replica).front_end; }
 

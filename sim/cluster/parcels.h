@@ -15,6 +15,7 @@ struct Parcel {
   Request request;
   std::uint32_t engine = 0;
   SimTime lost;  // with replicas that failed, since its arrival
+  bool prompt_only = false;  // another engine goes on with it
 };
 
 // All parcels of a fleet, by a number that an event can carry.

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/cluster/transfers.h"
 #include "sim/core/sim_time.h"
 #include "sim/cost/profile.h"
 #include "sim/kv/memory_budget.h"
@@ -36,6 +37,8 @@ struct RunOutcome {
   SimTime end;
   MemoryBudget budget;            // of one replica (of the first pool)
   std::uint64_t prefix_queries = 0, prefix_hits = 0;  // tokens, all replicas
+  std::uint64_t host_hits = 0;    // of them, in host memory
+  TransferTotals transfers;       // of requests that changed replicas
   SpeculationStats speculation;   // all replicas; no drafts = off
   SharingStats sharing;           // all replicas; of requests with several samples or beams
   std::string cost_description;   // of the first pool, as what follows

@@ -32,7 +32,13 @@ Simulation::Simulation(const Scenario& scenario, const std::vector<PoolPlan>& po
       router_(router_entry_.make({scenario.seed})),
       gateway_(scenario.cluster.admission),
       fleet_(pools, observers_, options.step_by_step),
-      step_ends_(fleet_.seats()) {}
+      step_ends_(fleet_.seats()) {
+  if (scenario.cluster.transfer.rule.empty()) return;
+  std::vector<std::int32_t> most;
+  for (const PoolPlan& pool : pools) most.push_back(pool.most());
+  disaggregation_.emplace(scenario, most);
+  transfers_.emplace(fleet_.engines());
+}
 
 RunOutcome Simulation::run() {
   schedule_send(SimTime());
@@ -40,9 +46,7 @@ RunOutcome Simulation::run() {
   schedule_control(SimTime());
   while (step()) {
     ++outcome_.events;
-    if (options_.check_every_event) {
-      fleet_.check(outcome_.requests - departed_ - gateway_.waiting());
-    }
+    if (options_.check_every_event) check();
   }
   return finish();
 }
@@ -113,7 +117,7 @@ void Simulation::send(Request request, SimTime now) {
   ++outcome_.requests;
   note(now, request.id);
   for (Observer* o : observers_) o->on_arrival(request.id, now);
-  const Gateway::Answer answer = gateway_.offer(request, fleet_.loads(), now);
+  const Gateway::Answer answer = gateway_.offer(request, doors(), now);
   if (answer == Gateway::Answer::kIn) return route(std::move(request), now);
   if (answer != Gateway::Answer::kWaits) return turn_away(request, reason_of(answer), now);
   if (fleet_.loads().empty() && !control_.may_serve()) return dismiss(now);
@@ -125,8 +129,11 @@ void Simulation::route(Request request, SimTime now) {
     catch_up(now);
     fleet_.look_at_kv();
   }
-  const std::span<const ReplicaLoad> loads = gateway_.open(fleet_.loads());
-  const std::uint32_t replica = loads[router_->choose(request, loads, now)].replica;
+  const std::span<const ReplicaLoad> loads = gateway_.open(doors());
+  bool prompt_only = false;
+  const std::uint32_t replica = disaggregation_
+                                    ? choose_both(request, loads, prompt_only, now)
+                                    : loads[router_->choose(request, loads, now)].replica;
   const std::uint32_t engine = fleet_.send(request, replica, now);
   SimTime lost;
   if (!retried_.empty() && retried_.contains(request.id)) {
@@ -135,11 +142,11 @@ void Simulation::route(Request request, SimTime now) {
   }
   const SimTime delay = fleet_.front_end(replica);
   if (delay == SimTime()) {
-    admit({std::move(request), engine, lost}, now);
+    admit({std::move(request), engine, lost, prompt_only}, now);
     return;
   }
   ++fleet_.seat(fleet_.place(engine).seat).under_way;
-  const std::uint32_t parcel = parcels_.put({std::move(request), engine, lost});
+  const std::uint32_t parcel = parcels_.put({std::move(request), engine, lost, prompt_only});
   queue_.push(now + delay, Phase::kArrival, AdmitEvent{parcel});
 }
 
@@ -165,7 +172,11 @@ void Simulation::admit(Parcel parcel, SimTime now) {
   const auto [seat, rank] = fleet_.place(parcel.engine);
   RankGroup& group = *fleet_.seat(seat).group;
   group.catch_up(now);
-  group.submit(rank, std::move(parcel.request), now, parcel.lost);
+  if (parcel.prompt_only) {
+    group.rank(rank).submit_prompt(std::move(parcel.request), now, parcel.lost);
+  } else {
+    group.submit(rank, std::move(parcel.request), now, parcel.lost);
+  }
   settle(seat, now);
 }
 
@@ -239,7 +250,7 @@ void Simulation::part(std::uint64_t request, std::int64_t session, SimTime now) 
 void Simulation::admit_waiting(SimTime now) {
   if (admitting_) return;
   admitting_ = true;
-  while (gateway_.may_admit(fleet_.loads())) route(gateway_.admit(now), now);
+  while (gateway_.may_admit(doors())) route(gateway_.admit(now), now);
   admitting_ = false;
 }
 
@@ -257,6 +268,10 @@ RunOutcome Simulation::finish() {
   SIM_CHECK(client_.drained() && gateway_.waiting() == 0, "INV-6: every request was sent");
   fleet_.finish(outcome_);
   control_.finish(outcome_);
+  if (transfers_) {
+    SIM_CHECK(transfers_->drained(), "INV-6: every transfer has ended");
+    outcome_.transfers = transfers_->totals(outcome_.end);
+  }
   for (Observer* o : observers_) o->on_end(outcome_.end);
   return std::move(outcome_);
 }

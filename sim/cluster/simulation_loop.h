@@ -2,16 +2,19 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <unordered_set>
 #include <vector>
 
+#include "sim/cluster/disaggregation.h"
 #include "sim/cluster/events.h"
 #include "sim/cluster/fleet.h"
 #include "sim/cluster/fleet_control.h"
 #include "sim/cluster/gateway.h"
 #include "sim/cluster/parcels.h"
 #include "sim/cluster/simulation.h"
+#include "sim/cluster/transfers.h"
 #include "sim/core/earliest.h"
 #include "sim/core/event_queue.h"
 #include "sim/routing/router.h"
@@ -20,8 +23,9 @@
 namespace headway {
 
 // The loop: one handler an event, no policy in sight. What it moves is the fleet's, who is let in the
-// gateway's, and which replicas there are its control's. In two files: simulation.cpp has what happens
-// to every request, simulation_fleet.cpp what happens to replicas, and to requests without one.
+// gateway's, and which replicas there are its control's. In three files: simulation.cpp has what happens
+// to every request, simulation_fleet.cpp what happens to replicas, and to requests without one,
+// simulation_transfers.cpp what happens to requests that change replicas.
 class Simulation {
  public:
   Simulation(const Scenario& scenario, const std::vector<PoolPlan>& pools,
@@ -63,6 +67,7 @@ class Simulation {
   // Tells the client, and a router that remembers, who has left the seat.
   void collect(std::uint32_t seat, SimTime now) {
     fleet_.collect(seat, now, departures_);
+    if (transfers_) collect_handovers(seat, now);
     if (control_.changes()) note_emptied(fleet_.seat(seat).replica, now);
     if (!departures_.empty()) tell_departures(fleet_.seat(seat).replica, now);
   }
@@ -72,6 +77,19 @@ class Simulation {
   void note(SimTime now, std::uint64_t id);
   void report_progress();
   RunOutcome finish();
+
+  // simulation_transfers.cpp
+  std::span<const ReplicaLoad> doors() {
+    return disaggregation_ ? disaggregation_->doors(fleet_.loads()) : fleet_.loads();
+  }
+  std::uint32_t choose_both(const Request& request, std::span<const ReplicaLoad> doors,
+                            bool& prompt_only, SimTime now);
+  void collect_handovers(std::uint32_t seat, SimTime now);
+  void handle(const PlaceEvent&, SimTime now);
+  bool give_room(std::uint32_t transfer, SimTime now);
+  void release_kv(const KvTransfer& transfer, SimTime now);
+  void handle(const TransferEvent& event, SimTime now);
+  void check();
 
   // simulation_fleet.cpp
   void turn_away(const Request& request, const char* reason, SimTime now);
@@ -107,6 +125,10 @@ class Simulation {
   std::unordered_set<std::uint64_t> retried_;  // requests that were in a replica that failed
   std::vector<Departure> departures_;
   std::int64_t departed_ = 0;
+  std::optional<Disaggregation> disaggregation_;  // none: a request stays in one replica
+  std::optional<Transfers> transfers_;
+  std::vector<Handover> handovers_;
+  bool placing_ = false;  // a PlaceEvent is to come
 };
 
 }  // namespace headway

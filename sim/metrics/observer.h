@@ -81,6 +81,17 @@ struct FleetRecord {
   std::int32_t failed = 0;    // to come back
 };
 
+// The KV of a prompt was sent from the engine that computed it to the one that goes on with the answer.
+struct TransferRecord {
+  std::uint64_t request = 0;
+  std::uint32_t from = 0, to = 0;  // engines
+  std::int32_t prompt_tokens = 0;
+  std::int32_t cached_tokens = 0;  // of them, those that were there already
+  double bytes = 0;
+  SimTime handed;                  // the prompt was computed
+  SimTime start, end;              // the link was taken from, to
+};
+
 // Hears the facts of a simulation. Calls come in simulated-time order (per replica; a run of decode
 // steps is told when it is over).
 class Observer {
@@ -102,6 +113,7 @@ class Observer {
   virtual void on_tokens(std::int64_t /*count*/, SimTime /*now*/) {}
   virtual void on_preemption(std::uint64_t /*request*/, std::uint32_t /*replica*/, SimTime /*now*/) {}
   virtual void on_finish(const RequestRecord& /*request*/) {}
+  virtual void on_transfer(const TransferRecord& /*transfer*/) {}
   virtual void on_fleet(const FleetRecord& /*fleet*/) {}
   virtual void on_end(SimTime /*now*/) {}
 };

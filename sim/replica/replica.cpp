@@ -49,22 +49,26 @@ std::uint32_t Replica::take_slot() {
 }
 
 void Replica::submit(Request request, SimTime now, SimTime lost) {
+  ActiveSequence* a = take_in(std::move(request), now, lost);
+  if (a == nullptr) return;
+  if (sequences_of(a->request) > 1) {
+    submit_group(*a);
+  } else {
+    scheduler_->add(a->sequence);
+  }
+}
+
+// Null: it is refused, and has left.
+ActiveSequence* Replica::take_in(Request request, SimTime now, SimTime lost) {
   SIM_CHECK(!run_.active, "a request is submitted into a run of steps");
   ++submitted_;
   ++sequences_;
   const std::uint32_t slot = take_slot();
   ActiveSequence& a = *slots_[slot];
   a.open(std::move(request), slot, order_++, now, lost);
-  Sequence& s = a.sequence;
-  if (too_long(s)) {
-    depart(a, now, true, too_long_text(s));
-    return;
-  }
-  if (sequences_of(a.request) > 1) {
-    submit_group(a, now);
-    return;
-  }
-  scheduler_->add(s);
+  if (!too_long(a.sequence)) return &a;
+  depart(a, now, true, too_long_text(a.sequence));
+  return nullptr;
 }
 
 bool Replica::too_long(const Sequence& s) const {
@@ -78,7 +82,7 @@ std::string Replica::too_long_text(const Sequence& s) const {
 
 // A sequence a sample. Where the scheduler forks, the leader computes the prompt for all; until then
 // what happens to it happens to them (on_followers).
-void Replica::submit_group(ActiveSequence& leader, SimTime now) {
+void Replica::submit_group(ActiveSequence& leader) {
   const std::int32_t count = sequences_of(leader.request);
   leader.own_group = std::make_unique<RequestGroup>(leader.request.beam_width > 1);
   RequestGroup& group = *leader.own_group;

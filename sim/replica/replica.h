@@ -146,10 +146,11 @@ class Replica {
  private:
   ActiveSequence& active(const Sequence& sequence) { return *slots_[sequence.slot]; }
   std::uint32_t take_slot();
+  ActiveSequence* take_in(Request request, SimTime now, SimTime lost);
   void hand_over(ActiveSequence& a, SimTime now);
   bool too_long(const Sequence& sequence) const;
   std::string too_long_text(const Sequence& sequence) const;
-  void submit_group(ActiveSequence& leader, SimTime now);
+  void submit_group(ActiveSequence& leader);
   template <typename Act>
   void on_followers(const ScheduledSequence& entry, Act act);
   void admit_plan(ReplicaStep& step, SimTime now);

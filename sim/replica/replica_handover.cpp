@@ -10,20 +10,11 @@ namespace headway {
 // The engine is told that one token ends it, as the proxies of vLLM and SGLang do it.
 void Replica::submit_prompt(Request request, SimTime now, SimTime lost) {
   SIM_CHECK(sequences_of(request) == 1, "the samples of a prompt stay in one replica");
-  SIM_CHECK(!run_.active, "a request is submitted into a run of steps");
-  ++submitted_;
-  ++sequences_;
-  const std::uint32_t slot = take_slot();
-  ActiveSequence& a = *slots_[slot];
-  a.open(std::move(request), slot, order_++, now, lost);
-  Sequence& s = a.sequence;
-  if (too_long(s)) {
-    depart(a, now, true, too_long_text(s));
-    return;
-  }
-  s.keeps_kv = true;
-  s.max_tokens = s.output_target = 1;
-  scheduler_->add(s);
+  ActiveSequence* a = take_in(std::move(request), now, lost);
+  if (a == nullptr) return;
+  a->sequence.keeps_kv = true;
+  a->sequence.max_tokens = a->sequence.output_target = 1;
+  scheduler_->add(a->sequence);
 }
 
 // Instead of an end. REQUIRES: the scheduler has let go of it, but for its KV.

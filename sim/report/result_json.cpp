@@ -176,6 +176,18 @@ Json headway_json(const RunSummary& s, const RunInfo& info) {
   if (info.replica_failures > 0) {
     out["failures"] = {{"replicas", info.replica_failures}, {"retries", info.retries}};
   }
+  if (info.host_hits > 0) {
+    out["kv"]["host_hit_rate"] =
+        static_cast<double>(info.host_hits) / static_cast<double>(info.prefix_queries);
+  }
+  if (info.transfers) {
+    const TransferInfo& t = *info.transfers;
+    out["transfer"] = {{"transfers", t.transfers},
+                       {"bytes", t.bytes},
+                       {"mean_ms", t.mean_ms},
+                       {"mean_wait_ms", t.mean_wait_ms},
+                       {"link_utilisation", t.link_utilisation}};
+  }
   // Said where it is not what the contract promises.
   if (const std::string text = percentiles_text(s); text != "exact") out["percentiles"] = text;
   out["coverage"] = tagged(kCoverageTags, s.engine.coverage_share);

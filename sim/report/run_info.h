@@ -25,6 +25,15 @@ struct SharingInfo {
   double saving = 0;                      // mean over steps: 1 - held / unshared
 };
 
+// KV that was sent between replicas.
+struct TransferInfo {
+  std::int64_t transfers = 0;
+  double bytes = 0;
+  double mean_ms = 0;           // from the first token until the KV was there
+  double mean_wait_ms = 0;      // of that, for room at the receiver and for the link
+  double link_utilisation = 0;  // of the senders' links, over the whole run
+};
+
 // A pool of the cluster.
 struct PoolInfo {
   std::string name, role;
@@ -64,8 +73,10 @@ struct RunInfo {
   std::uint64_t prefix_queries =
       0;  // tokens looked up in / found by the prefix caches, all replicas
   std::uint64_t prefix_hits = 0;
+  std::uint64_t host_hits = 0;  // of them, in host memory
   std::optional<SpeculationInfo> speculation;  // unset: off
   std::optional<SharingInfo> sharing;          // unset: no request had several sequences
+  std::optional<TransferInfo> transfers;       // unset: no request changed replicas
   std::vector<PoolInfo> pools;                 // empty: replicas are alike, and stay
   std::int64_t replica_failures = 0;
   std::int64_t retries = 0;                    // requests sent again after one

@@ -91,6 +91,17 @@ std::string engine_section(const RunSummary& s, const RunInfo& info) {
     out += percent_row("Prefix cache hits", static_cast<double>(info.prefix_hits) /
                                                 static_cast<double>(info.prefix_queries));
   }
+  if (info.host_hits > 0) {
+    out += percent_row("  of them in host memory", static_cast<double>(info.host_hits) /
+                                                       static_cast<double>(info.prefix_hits));
+  }
+  if (info.transfers) {
+    const TransferInfo& t = *info.transfers;
+    out += value_row("KV sent on, requests", fmt::format("{}", t.transfers));
+    out += value_row("KV transfer, mean", fmt::format("{:.2f} ms", t.mean_ms));
+    out += value_row("  of it waiting", fmt::format("{:.2f} ms", t.mean_wait_ms));
+    out += percent_row("Links of senders, utilised", t.link_utilisation);
+  }
   if (info.speculation) {
     const SpeculationInfo& spec = *info.speculation;
     out += value_row("Acceptance length", fmt::format("{:.2f} tokens", spec.mean_acceptance_length));

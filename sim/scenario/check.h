@@ -23,5 +23,7 @@ void resolve_defaults(Scenario& scenario);
 // Rules between keys, which no single row of a table can state. ContradictionError names the key to change.
 // REQUIRES: names and defaults are resolved.
 void check_scenario(const Scenario& scenario, const PlaceOf& place_of);
+// Whether the pools' roles go together. REQUIRES: pools are resolved.
+void check_roles(const Scenario& scenario, const PlaceOf& place_of);
 
 }  // namespace headway

@@ -2,6 +2,7 @@
 
 #include "sim/routing/router.h"
 #include "sim/scenario/fields.h"
+#include "sim/scenario/fields_transfer.h"
 #include "sim/scenario/pools.h"
 
 namespace headway {
@@ -136,10 +137,23 @@ void add_lifecycle(FieldTable<C>& rows) {
   rows.push_back(lift(autoscaler_field(&L::autoscaler)));
 }
 
+void add_transfer(FieldTable<C>& rows) {
+  const auto rule = choice("disaggregation", &TransferOptions::rule, disaggregation_rules(),
+                           "who computes a prompt and who goes on with the answer, between pools "
+                           "with the roles prefill and decode; \"\" = one replica does both");
+  rows.push_back({rule.name, rule.type, rule.valid, rule.help,
+                  [read = rule.read](const Value& v, C& out) { read(v, out.transfer); },
+                  [write = rule.write](const C& in) { return write(in.transfer); }});
+  rows.push_back({"transfer", "object", "", "how KV gets from one to the other",
+                  [](const Value& v, C& out) { read_block(v, transfer_table(), out.transfer); },
+                  [](const C& in) { return write_block(in.transfer, transfer_table()); }, "", false,
+                  [](const std::string& path) { return document_block(path, transfer_table()); }});
+}
+
 // Keys that stay out of a resolved scenario while they ask for nothing.
 const std::vector<std::string>& quiet_keys() {
   static const std::vector<std::string> keys{"startup_s", "failures", "failures_random", "on_failure",
-                                             "autoscaler"};
+                                             "autoscaler", "disaggregation", "transfer"};
   return keys;
 }
 
@@ -194,10 +208,6 @@ void read_pool(const Value& value, const std::set<std::string>& taken, PoolOptio
   if (taken.contains(out.name)) {
     value.member("name").fail(in_quotes(out.name) + ", a second time", "another name for each pool");
   }
-  if (out.role != "both") {
-    value.member("role").fail(in_quotes(out.role),
-                              "\"both\": this version keeps a request in one replica");
-  }
 }
 
 FieldRow<C> pools_field() {
@@ -242,6 +252,7 @@ const FieldTable<C>& cluster_table() {
         pools_field(),
     };
     add_lifecycle(rows);
+    add_transfer(rows);
     return rows;
   }();
   return table;

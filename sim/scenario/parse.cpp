@@ -86,6 +86,7 @@ Scenario parse_scenario(const std::string& text, const std::string& file,
   for (std::size_t i = 0; i < pools.size(); ++i) {
     pools[i].own = std::make_shared<const Scenario>(resolve_pool(document, i, pools[i]));
   }
+  check_roles(scenario, [&](const std::string& key) { return document.place(key); });
   return scenario;
 }
 

@@ -12,6 +12,7 @@
 #include "sim/replica/speculation_options.h"
 #include "sim/scenario/admission_options.h"
 #include "sim/scenario/lifecycle_options.h"
+#include "sim/scenario/transfer_options.h"
 #include "sim/scheduling/engine_options.h"
 #include "sim/workload/workload_options.h"
 
@@ -51,6 +52,7 @@ struct ClusterOptions {
   std::vector<PoolOptions> pools;      // empty = replicas are alike
   AdmissionOptions admission;
   LifecycleOptions lifecycle;
+  TransferOptions transfer;            // with pools whose roles are prefill and decode
 };
 
 struct SloOptions {               // limits in milliseconds; unset = no limit
