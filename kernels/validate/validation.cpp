@@ -328,7 +328,8 @@ Scenario as_engine_runs(const Scenario& scenario, std::vector<std::string>& note
   s.engine.enforce_eager = true;
   s.host = {};
   const ParallelOptions& p = s.parallel;
-  if (s.cluster.replicas != 1 || !s.cluster.pools.empty() || p.tensor_parallel_size != 1 || p.pipeline_parallel_size != 1) {
+  const bool one_replica = s.cluster.replicas == 1 && s.cluster.pools.empty();
+  if (!one_replica || p.tensor_parallel_size != 1 || p.pipeline_parallel_size != 1) {
     throw InputError({s.file, "parallel", "several GPUs or replicas", "one of each"});
   }
   if (s.workload.samples > 1 || s.workload.beam_width > 1) {

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <set>
 
 #include "sim/routing/router.h"
@@ -171,8 +172,10 @@ FieldRow<PoolOptions> override_of(const std::string& key) {
           "in the place of the scenario's " + key + "; a block's keys go over those of the scenario",
           [key](const Value&, PoolOptions& out) { out.overrides.push_back(key); },
           [key](const PoolOptions& in) {
+            const auto& keys = in.overrides;
+            if (std::find(keys.begin(), keys.end(), key) == keys.end()) return Json(nullptr);
             for (const FieldRow<Scenario>& row : scenario_table()) {
-              if (in.own && row.name == key) return row.write(*in.own);
+              if (row.name == key) return row.write(*in.own);
             }
             return Json(nullptr);
           }};

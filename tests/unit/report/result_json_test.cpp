@@ -42,6 +42,37 @@ RunMetrics small_run(SloLimits slo) {
   return metrics;
 }
 
+TEST_CASE("result: what each pool did, where there are pools", "[unit][fleet]") {
+  CHECK_FALSE(result_json(small_run({}).result(), {}).at("headway").contains("pools"));
+  RunInfo info;
+  PoolInfo pool;
+  pool.name = "large";
+  pool.role = "both";
+  pool.replicas = 2;
+  pool.gpus = 4;
+  pool.completed = 7;
+  pool.failed = 1;
+  pool.utilisation = 0.5;
+  pool.mean_replicas = 1.5;
+  pool.gpu_hours = 3;
+  pool.usd = 12.5;
+  info.pools = {pool, PoolInfo{}};
+  info.replica_failures = 2;
+  info.retries = 5;
+  const Json out = result_json(small_run({}).result(), info).at("headway");
+  const Json& first = out.at("pools").at(0);
+  CHECK(first.at("name") == "large");
+  CHECK(first.at("replicas") == 2);
+  CHECK(first.at("gpus") == 4);
+  CHECK(first.at("completed") == 7);
+  CHECK(first.at("failed") == 1);
+  CHECK(first.at("mean_replicas") == 1.5);
+  CHECK(first.at("gpu_hours") == 3);
+  CHECK(first.at("usd") == 12.5);
+  CHECK(out.at("pools").at(1).at("usd").is_null());  // no price known
+  CHECK(out.at("failures") == Json{{"replicas", 2}, {"retries", 5}});
+}
+
 TEST_CASE("result: vLLM's keys in its order, then ours", "[unit]") {
   const Json out = result_json(small_run({}).result(), {});
   std::vector<std::string> want = {"date",

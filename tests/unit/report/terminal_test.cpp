@@ -112,6 +112,30 @@ TEST_CASE("our block keeps to 50 columns and accounts for the whole latency", "[
   CHECK_THAT(headway_block(summary(), info), !ContainsSubstring("SLO"));
 }
 
+TEST_CASE("our block says what each pool did and cost, in 50 columns", "[unit][fleet]") {
+  RunInfo info;
+  CHECK_THAT(headway_block(summary(), info), !ContainsSubstring("Pools"));
+  PoolInfo pool;
+  pool.name = "large";
+  pool.replicas = 2;
+  pool.gpus = 4;
+  pool.completed = 7;
+  pool.failed = 1;
+  pool.utilisation = 0.5;
+  pool.gpu_hours = 3;
+  pool.usd = 12.5;
+  info.pools = {pool};
+  info.replica_failures = 2;
+  info.retries = 5;
+  const std::string text = headway_block(summary(), info);
+  const auto lines = lines_of(text);
+  for (std::size_t i = 0; i + 1 < lines.size(); ++i) CHECK(lines[i].size() == 50);
+  CHECK_THAT(text, ContainsSubstring("large                           2 replicas, 4 GPUs\n"));
+  CHECK_THAT(text, ContainsSubstring("  Requests, failed                            8, 1\n"));
+  CHECK_THAT(text, ContainsSubstring("  US dollars                                 12.50\n"));
+  CHECK_THAT(text, ContainsSubstring("Requests sent again                              5\n"));
+}
+
 TEST_CASE("our block shows the memory budget, each part", "[unit]") {
   RunInfo info;
   CHECK_THAT(headway_block(RunSummary(), info), !ContainsSubstring("Memory of one GPU"));

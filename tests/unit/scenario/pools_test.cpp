@@ -80,6 +80,14 @@ TEST_CASE("pools follow what is changed of the scenario later", "[unit][scenario
 
 TEST_CASE("a resolved scenario with pools reads as itself", "[unit][scenario][fleet]") {
   const std::string text = to_json_text(parse_scenario(with(kTwo), "x.json"));
+  const auto count = [&](const std::string& key) {
+    int found = 0;
+    for (auto at = text.find(key); at != std::string::npos; at = text.find(key, at + 1)) ++found;
+    return found;
+  };
+  CHECK(count("\"engine\"") == 2);  // the scenario's and that of the one pool that has its own
+  CHECK(count("\"parallel\"") == 2);
+  CHECK(count("\"precision\"") == 1);
   CHECK(text.find("\"replicas\": 4") == std::string::npos);  // beside pools it would be a mistake
   const Scenario again = parse_scenario(text, "x.json");
   CHECK(to_json_text(again) == text);
