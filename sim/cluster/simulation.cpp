@@ -219,7 +219,10 @@ bool Simulation::out_of_date(const EventBody& body) {
     return parcels_.discard_if_lost(parcel->parcel);
   }
   if (const auto* expiry = std::get_if<ExpiryEvent>(&body)) {
-    return expiry->at != gateway_.next_expiry();
+    if (expiry->at == gateway_.next_expiry()) return false;
+    expiry_at_ = SimTime::never();  // whoever it was for has been let in
+    await_expiry();
+    return true;
   }
   if (const auto* fleet = std::get_if<FleetEvent>(&body)) {
     // When all is done, replicas may come and go for ever.
