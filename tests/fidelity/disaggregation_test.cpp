@@ -255,3 +255,53 @@ TEST_CASE("several samples of a prompt stay in one replica that decodes", "[fide
   CHECK(sent.transfers.empty());
   for (const RequestRecord& r : sent.records) CHECK(r.replica >= 2);
 }
+
+TEST_CASE("data-parallel ranks on both sides of a transfer", "[fidelity][pd]") {
+  for (const bool in_step : {false, true}) {
+    SplitBench bench = busy("vllm-v1", "distserve");
+    for (Blueprint& pool : bench.pools) {
+      pool.data_parallel_size = 2;
+      pool.replica.in_step = in_step;
+    }
+    Sent sent;
+    Observer* observers[] = {&sent};
+    RunOptions options;
+    options.check_every_event = true;
+    bench.run(observers, options);
+    CHECK(sent.records.size() == 300);
+    std::set<std::uint32_t> from, to;
+    for (const TransferRecord& t : sent.transfers) {
+      from.insert(t.from);
+      to.insert(t.to);
+    }
+    CHECK(from == std::set<std::uint32_t>{0, 1, 2, 3});
+    CHECK(to == std::set<std::uint32_t>{4, 5, 6, 7});
+  }
+}
+
+TEST_CASE("asynchronous scheduling, prefix caches and priorities on both sides", "[fidelity][pd][skip]") {
+  const auto run = [](bool step_by_step) {
+    SplitBench bench = busy("vllm-v1", "splitwise");
+    for (Blueprint& pool : bench.pools) {
+      pool.scheduler.engine.async_scheduling = true;
+      pool.scheduler.engine.enable_prefix_caching = true;
+      pool.scheduler.engine.policy = "priority";
+      pool.scheduler.batches_in_flight = pool.replica.batches_in_flight = 2;
+    }
+    SessionOptions& sessions = bench.scenario.workload.sessions.emplace();
+    sessions.turns.value = 3;
+    sessions.new_input_len.value = 50;
+    bench.scenario.workload.num_prompts = 300;
+    Sent sent;
+    Observer* observers[] = {&sent};
+    RunOptions options;
+    options.step_by_step = step_by_step;
+    const RunOutcome outcome = bench.run(observers, options);
+    std::int64_t cached = 0;
+    for (const TransferRecord& t : sent.transfers) cached += t.cached_tokens;
+    CHECK(cached > 0);  // of earlier turns: not sent again
+    CHECK(sent.records.size() == 300);
+    return outcome.fingerprint;
+  };
+  CHECK(run(false) == run(true));
+}

@@ -181,6 +181,30 @@ TEST_CASE("result: values", "[unit]") {
   CHECK(parts == Approx(out["mean_e2el_ms"].get<double>()));
 }
 
+TEST_CASE("result: what was sent between replicas, and found in host memory, where anything was",
+          "[unit][pd]") {
+  RunSummary summary = small_run({}).result();
+  const Json plain = result_json(summary, {})["headway"];
+  CHECK_FALSE(plain.contains("transfer"));
+  CHECK_FALSE(plain["kv"].contains("host_hit_rate"));
+  CHECK_FALSE(plain["attribution_ms"].contains("transfer"));
+  summary.attribution_ms[static_cast<std::size_t>(LatencyPart::kTransfer)] = 1.5;
+  RunInfo info;
+  info.transfers = TransferInfo{4, 1e9, 20, 5, 0.25};
+  info.prefix_queries = 100;
+  info.prefix_hits = 40;
+  info.host_hits = 10;
+  const Json out = result_json(summary, info)["headway"];
+  CHECK(out["transfer"]["transfers"] == 4);
+  CHECK(out["transfer"]["bytes"] == 1e9);
+  CHECK(out["transfer"]["mean_ms"] == 20);
+  CHECK(out["transfer"]["mean_wait_ms"] == 5);
+  CHECK(out["transfer"]["link_utilisation"] == 0.25);
+  CHECK(out["kv"]["host_hit_rate"] == 0.1);
+  CHECK(out["attribution_ms"]["transfer"] == 1.5);
+  CHECK_FALSE(out["attribution_ms"].contains("retry"));
+}
+
 TEST_CASE("result: detail is by request id, in seconds, failures included", "[unit]") {
   const RunMetrics metrics = small_run({});
   const Json out = result_json(metrics.result(), {}, &metrics.requests());
