@@ -5,11 +5,13 @@
 namespace headway {
 
 std::span<const CommandRow> command_table() {
-  static constexpr std::array<CommandRow, 16> kRows{{
+  static constexpr std::array<CommandRow, 17> kRows{{
       {"run", "Simulate one scenario and report its latencies, throughput and goodput",
        make_run_command},
       {"compare", "Vary keys of a scenario on the same requests and print one table",
        make_compare_command},
+      {"explain", "Say why a request took its time, or where a run's latencies came from",
+       make_explain_command},
       {"roofline", "Count FLOPs, bytes and KV of a model on a GPU, by operator and by batch",
        make_roofline_command},
       {"capacity", "Find the highest load, or the fewest replicas, with which an SLO is met",

@@ -9,6 +9,7 @@ namespace headway {
 // The factories of the subcommands, one a file; command_table.cpp names each in one row.
 std::unique_ptr<Command> make_run_command();
 std::unique_ptr<Command> make_compare_command();
+std::unique_ptr<Command> make_explain_command();
 std::unique_ptr<Command> make_capacity_command();
 std::unique_ptr<Command> make_sweep_command();
 std::unique_ptr<Command> make_sweep_merge_command();

@@ -181,6 +181,8 @@ Blueprint blueprint(const Scenario& s, const Profile* profile) {
   b.seed = s.seed;
   b.draft_cost = drafter(s, profile);
   b.replica.max_model_len = s.engine.max_model_len;
+  b.replica.max_num_seqs = s.engine.max_num_seqs;
+  b.replica.max_num_batched_tokens = s.engine.max_num_batched_tokens;
   b.replica.batches_in_flight = b.scheduler.batches_in_flight;
   b.replica.scheduler_assumes_drafts = b.scheduler.engine.async_scheduling;
   b.replica.pipeline_parallel_size = s.parallel.pipeline_parallel_size;

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "sim/core/sim_time.h"
+#include "sim/metrics/step_facts.h"
 
 namespace headway {
 
@@ -100,7 +101,18 @@ class Observer {
   // False: not interested in on_step(), on_decode_run(), on_token_gaps() and on_tokens(), most of the
   // calls by far. Asked once.
   virtual bool hears_steps() const { return true; }
+  // True: hears, beside the rest, who had which part in what (step_facts.h) and what held the others
+  // back. Gathering that takes time, and is done for none who does not listen. Asked once.
+  virtual bool hears_facts() const { return false; }
   virtual void on_arrival(std::uint64_t /*request*/, SimTime /*now*/) {}
+  // Facts: it has passed the host's front end and joins the queue of its replica.
+  virtual void on_queued(std::uint64_t /*request*/, std::uint32_t /*replica*/, SimTime /*now*/) {}
+  // Facts: a plan; the step's end, before on_step(); and the split of the time up to a first token
+  // (of each of the request's sequences).
+  virtual void on_plan(const PlanFacts& /*plan*/) {}
+  virtual void on_step_facts(const StepFacts& /*step*/) {}
+  virtual void on_first_token(std::uint64_t /*request*/, SimTime /*now*/,
+                              const LatencySplit& /*split*/) {}
   virtual void on_step(const StepRecord& /*step*/) {}
   // A run of decode steps, in the place of the calls that each would have made: on_token_gaps() (but
   // for the first step, whose gaps are told apart), on_tokens() and on_step(). Makes those calls

@@ -5,9 +5,9 @@
 #include <string>
 
 #include "sim/core/sim_time.h"
+#include "sim/metrics/latency_meter.h"
 #include "sim/metrics/observer.h"
 #include "sim/replica/handover.h"
-#include "sim/replica/latency_meter.h"
 #include "sim/replica/request_group.h"
 #include "sim/scheduling/sequence.h"
 #include "sim/workload/request.h"

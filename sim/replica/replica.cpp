@@ -30,6 +30,7 @@ Replica::Replica(const ReplicaConfig& config, std::unique_ptr<Scheduler> schedul
   steps_ = config_.first_step;
   for (Observer* o : observers_) {
     if (o->hears_steps()) step_observers_.push_back(o);
+    if (o->hears_facts()) fact_observers_.push_back(o);
   }
 }
 
@@ -66,6 +67,7 @@ ActiveSequence* Replica::take_in(Request request, SimTime now, SimTime lost) {
   const std::uint32_t slot = take_slot();
   ActiveSequence& a = *slots_[slot];
   a.open(std::move(request), slot, order_++, now, lost);
+  if (tells_facts()) tell_queued(a.request, now);
   if (!too_long(a.sequence)) return &a;
   depart(a, now, true, too_long_text(a.sequence));
   return nullptr;
@@ -127,6 +129,7 @@ void Replica::end_step(SimTime now) {
   if (step->record.prefill_tokens > 0) credit_prefill(*step, now);
   emit_tokens(update_, now);
   const StepRecord& record = complete_record(*step, config_.id, steps_ - 1);
+  if (tells_facts()) tell_step(*step, record);
   for (Observer* o : step_observers_) o->on_step(record);
   last_step_end_ = now;
   if (step->plan.decodes.sequences > 0 || !step->plan.gathered.empty()) last_gathered_end_ = now;
@@ -173,19 +176,13 @@ void Replica::advance_ledger(const ReplicaStep& step, SimTime now) {
   ledger_at_ = now;
 }
 
-// A prefill chunk's own share of its step: the decode part it rides with, and its part of the rest
-// by tokens. What is left over is other requests' prefill.
 void Replica::credit_prefill(const ReplicaStep& step, SimTime now) {
-  const double rest_us = step.cost.gpu_us - step.decode_only_us;
   for (const ScheduledSequence& entry : step.plan.scheduled) {
-    // A sequence preempted while this step was in flight has lost the chunk.
-    const bool kept = entry.sequence->state == SequenceState::kRunning || entry.sequence->finished();
-    if (!entry.prefill || !kept) continue;
-    const double share = static_cast<double>(entry.num_tokens) / step.record.prefill_tokens;
+    if (!entry.prefill || !keeps_chunk(entry)) continue;
     Sequence& s = *entry.sequence;
     ActiveSequence& a = active(s);
     a.prefilled_tokens = entry.computed_before + entry.num_tokens;
-    const SimTime own = SimTime::from_us(step.decode_only_us + rest_us * share);
+    const SimTime own = own_share(step, entry);
     a.meter.prefilled(now, ledger_, own, a.prefilled_tokens, s.output_tokens > 0);
     on_followers(entry, [&](ActiveSequence& follower) {
       follower.prefilled_tokens = a.prefilled_tokens;
@@ -246,6 +243,7 @@ void Replica::emit_tokens(const StepUpdate& update, SimTime now) {
     a.last_token = now;
     const bool back = a.sequence.state == SequenceState::kRunning || a.sequence.finished();
     a.meter.token(now, ledger_, back);
+    if (first && tells_facts()) tell_first_token(a, now);
   }
   for (Observer* o : step_observers_) {
     if (usual_gaps > 0) o->on_token_gaps(usual, usual_gaps, now);

@@ -37,6 +37,8 @@ struct ReplicaConfig {
   double copy_us_per_block = 0;            // one KV block within the GPU's memory
   bool shares_samples = false;             // the scheduler forks a request's samples and beams
   bool skip_ahead = false;                 // runs of decode steps at once (the caller must catch_up())
+  // For facts alone (what holds the line back where the scheduler does not say): its limits of a step.
+  std::int32_t max_num_seqs = 0, max_num_batched_tokens = 0;
   bool in_step = false;                    // a rank of a group: its steps begin when the caller says
   std::uint64_t first_step = 0;            // what its steps are counted from: those of its forerunner
 };
@@ -171,6 +173,15 @@ class Replica {
   void check_conservation() const;
   std::int64_t note_ends(std::span<const SimTime> ends);  // over them: ns after the first
 
+  // For observers that hear facts (replica_facts.cpp).
+  bool tells_facts() const { return !fact_observers_.empty(); }
+  void tell_queued(const Request& request, SimTime now);
+  void tell_left(const Request& request, SimTime now);
+  void tell_received(const Request& request, SimTime now);
+  void tell_plan(const ReplicaStep& step, SimTime now);
+  void tell_step(const ReplicaStep& step, const StepRecord& record);
+  void tell_first_token(const ActiveSequence& a, SimTime now);
+
   // Runs of decode steps (replica_run.cpp).
   bool steps_alike() const;
   void begin_run();
@@ -186,6 +197,9 @@ class Replica {
   std::unique_ptr<Scheduler> scheduler_;
   std::shared_ptr<const CostModel> cost_;
   std::vector<Observer*> observers_, step_observers_;  // the latter hear of every step
+  std::vector<Observer*> fact_observers_;              // and these of everybody's part in it
+  struct ToldFacts;                                    // buffers
+  std::shared_ptr<ToldFacts> told_;                    // null = nobody hears facts
   std::unique_ptr<Speculation> speculation_;
 
   std::vector<std::unique_ptr<ActiveSequence>> slots_;

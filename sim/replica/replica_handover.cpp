@@ -24,6 +24,7 @@ void Replica::hand_over(ActiveSequence& a, SimTime now) {
   SIM_CHECK(sum == now - a.request.arrival && a.last_token == now, "INV-3: a prompt's parts");
   ++departed_;
   ++keeping_;
+  if (tells_facts()) tell_left(a.request, now);
   handovers_.push_back(a.hand_over());
 }
 
@@ -66,6 +67,7 @@ void Replica::receive(std::uint32_t slot, SimTime now) {
   ActiveSequence& a = *slots_[slot];
   --coming_;
   a.meter.received(now);
+  if (tells_facts()) tell_received(a.request, now);
   scheduler_->receive(a.sequence);
 }
 

@@ -115,6 +115,7 @@ void Replica::admit_plan(ReplicaStep& step, SimTime now) {
   record.waiting = scheduler_->waiting();
   SIM_CHECK(sequences_ == record.running + record.waiting,
             "INV-1: arrived = waiting + running + finished + rejected");
+  if (tells_facts()) tell_plan(step, now);
   sharing_.forks += plan.forked_sequences;
   sharing_.copied_blocks += plan.copied_blocks;
   if (groups_ > 0) sharing_.sample(step.kv);

@@ -28,6 +28,17 @@ struct ReplicaStep {
 void shape_of(const StepPlan& plan, StepShape& shape);
 // The same step without its prompts' chunks and what they sample. REQUIRES: shape is the plan's.
 void leave_prefill_out(const StepPlan& plan, StepShape& shape);
+// A prefill chunk's own share of its step: the decode part it rides with, and its part of the rest by
+// tokens. What is left over is other requests' prefill.
+inline SimTime own_share(const ReplicaStep& step, const ScheduledSequence& entry) {
+  const double share = static_cast<double>(entry.num_tokens) / step.record.prefill_tokens;
+  return SimTime::from_us(step.decode_only_us +
+                          (step.cost.gpu_us - step.decode_only_us) * share);
+}
+// A sequence preempted while its step was in flight has lost the chunk.
+inline bool keeps_chunk(const ScheduledSequence& entry) {
+  return entry.sequence->state == SequenceState::kRunning || entry.sequence->finished();
+}
 // GPU time beside the model's operators (drafting, swapping, copying): class kOther.
 void add_other(StepCost& cost, const StepCost& other);
 void add_other(StepCost& cost, double us, Coverage from);

@@ -200,6 +200,13 @@ Sequence* BatchScheduler::next_waiting(SimTime now, StepPlan& plan) {
   return nullptr;
 }
 
+Sequence* BatchScheduler::next_in_seats(SimTime now, StepPlan& plan) {
+  if (running() < engine_.max_num_seqs) return next_waiting(now, plan);
+  if (waiting_count_ == 0) return nullptr;
+  if (const Sequence* first = head(now)) plan.hold_back(*first, HeldBack::kSeats);
+  return nullptr;
+}
+
 void BatchScheduler::reject(Sequence& sequence, std::string reason, StepPlan& plan) {
   dequeue(sequence);
   --waiting_count_;

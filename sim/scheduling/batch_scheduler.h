@@ -102,6 +102,8 @@ class BatchScheduler : public Scheduler {
 
   // The next sequence to admit; those before it that can never run are rejected. nullptr: none.
   Sequence* next_waiting(SimTime now, StepPlan& plan);
+  // The same while a seat is free; nullptr where the head waits for one, which the plan says.
+  Sequence* next_in_seats(SimTime now, StepPlan& plan);
   // Takes a waiting sequence out of the line for good.
   void reject(Sequence& sequence, std::string reason, StepPlan& plan);
   // Room in the KV for admitting it now.

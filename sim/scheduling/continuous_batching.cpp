@@ -25,19 +25,20 @@ void ContinuousBatching::decode_running(StepPlan& plan) {
       continue;
     }
     preempt(*running_[loser], plan);
+    plan.yielded_for(sequence);
     running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(loser));
   }
 }
 
 void ContinuousBatching::admit_waiting(SimTime now, StepPlan& plan) {
   bool first = true;
-  while (running() < engine_.max_num_seqs) {
-    Sequence* sequence = next_waiting(now, plan);
-    if (sequence == nullptr) return;
+  while (Sequence* sequence = next_in_seats(now, plan)) {
     const std::int32_t tokens = sequence->known_tokens();
     const bool alone = first && tokens > token_budget_;
-    if (!alone && tokens > token_budget_ - plan.total_tokens) return;
-    if (!can_admit(*sequence)) return;
+    if (!alone && tokens > token_budget_ - plan.total_tokens) {
+      return plan.hold_back(*sequence, HeldBack::kTokenBudget);
+    }
+    if (!can_admit(*sequence)) return plan.hold_back(*sequence, HeldBack::kKvBlocks);
     const bool resumed = sequence->preemptions > 0;
     admit(*sequence, tokens, plan);
     if (!resumed) on_admitted(*sequence);

@@ -79,6 +79,7 @@ void LlamaCpp::plan(SimTime, StepPlan& plan) {
   refused_.clear();
   if (batch_.empty()) form_batch();
   take_piece(plan);
+  if (!deferred_.empty()) plan.hold_back(*deferred_.front(), HeldBack::kSeats);
 }
 
 void LlamaCpp::assign_slots() {

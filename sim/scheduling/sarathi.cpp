@@ -32,11 +32,10 @@ class Sarathi final : public SarathiServe {
   }
 
   void admit_waiting(SimTime now, StepPlan& plan) {
-    while (running() < engine_.max_num_seqs) {
-      Sequence* sequence = next_waiting(now, plan);
-      if (sequence == nullptr || !can_admit(*sequence)) return;
+    while (Sequence* sequence = next_in_seats(now, plan)) {
+      if (!can_admit(*sequence)) return plan.hold_back(*sequence, HeldBack::kKvBlocks);
       const std::int32_t tokens = chunk(sequence->known_tokens(), plan);
-      if (tokens <= 0) return;
+      if (tokens <= 0) return plan.hold_back(*sequence, HeldBack::kTokenBudget);
       admit(*sequence, tokens, plan);
     }
   }

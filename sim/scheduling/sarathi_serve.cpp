@@ -43,6 +43,7 @@ bool SarathiServe::decode_or_yield(Sequence& sequence, std::size_t next, StepPla
   while (!try_decode(sequence, plan)) {
     Sequence* victim = take_victim(next);
     preempt(victim != nullptr ? *victim : sequence, plan);
+    plan.yielded_for(sequence);
     if (victim == nullptr) return false;
   }
   return true;

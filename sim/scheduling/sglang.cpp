@@ -152,8 +152,10 @@ void Sglang::plan(SimTime, StepPlan& plan) {
   for (int i = 0; i < kTurns; ++i) {
     turn(plan);
     const bool idle = plan.empty() && in_flight_ == 0;
-    if (!idle || (waiting_.empty() && received_.empty() && cut_ == nullptr)) return;
+    if (!idle || (waiting_.empty() && received_.empty() && cut_ == nullptr)) break;
   }
+  if (waiting_.empty()) return;
+  plan.hold_back(*waiting_.front(), running_.full ? full_by_ : HeldBack::kTokenBudget);
 }
 
 void Sglang::turn(StepPlan& plan) {
@@ -189,6 +191,7 @@ bool Sglang::plan_prefill(StepPlan& plan) {
     if (running_.full || waiting_.empty()) return false;
     if (running_.size() >= max_running_) {
       running_.full = true;
+      full_by_ = HeldBack::kSeats;
       return false;
     }
   }
@@ -217,11 +220,17 @@ bool Sglang::pick_waiting(SglangPrefill& round) {
   std::size_t taken = 0;
   for (Sequence* s : waiting_) {
     const auto picks = static_cast<std::int32_t>(round.picks().size());
-    if (picks >= max_running_ - running_.size()) running_.full = true;
+    if (picks >= max_running_ - running_.size()) {
+      running_.full = true;
+      full_by_ = HeldBack::kSeats;
+    }
     if (running_.full) break;
     const SglangPrefill::Verdict verdict = round.add(*s);
     if (static_cast<std::int32_t>(round.picks().size()) > picks) ++taken;
-    if (verdict == SglangPrefill::Verdict::kNoToken) running_.full = true;
+    if (verdict == SglangPrefill::Verdict::kNoToken) {
+      running_.full = true;
+      full_by_ = HeldBack::kKvBlocks;
+    }
     if (verdict != SglangPrefill::Verdict::kContinue) break;
   }
   waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(taken));

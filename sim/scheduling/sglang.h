@@ -145,6 +145,7 @@ class Sglang : public Scheduler {
   SglangBatch last_;                // the last step, if it was a prefill: joins running_ next
   Sequence* cut_ = nullptr;         // admitted, with part of its prompt still to be computed
   double ratio_;                    // new_token_ratio
+  HeldBack full_by_ = HeldBack::kSeats;  // what running_.full is due to
   std::vector<std::int32_t> output_budget_;  // by slot: max_new_tokens as the engine knows it
   std::int64_t running_count_ = 0;
   std::int32_t in_flight_ = 0;  // plans not yet completed

@@ -33,6 +33,7 @@ class StaticBatching final : public ContinuousBatching {
   void decide(SimTime now, StepPlan& plan) override {
     if (running() > 0) {
       decode_running(plan);
+      if (waiting() > 0) plan.hold_back(*head(now), HeldBack::kPolicy);
     } else if (waiting() >= batch_size_) {
       admit_waiting(now, plan);
     } else if (const Sequence* oldest = head(now)) {
@@ -41,6 +42,7 @@ class StaticBatching final : public ContinuousBatching {
         admit_waiting(now, plan);
       } else {
         plan.wake_at = deadline;
+        plan.hold_back(*oldest, HeldBack::kPolicy);
       }
     }
   }

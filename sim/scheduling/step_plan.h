@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sim/core/sim_time.h"
+#include "sim/metrics/step_facts.h"
 #include "sim/scheduling/sequence.h"
 
 namespace headway {
@@ -52,6 +53,18 @@ struct StepPlan {
   std::int64_t copied_blocks = 0;            // copied within the GPU before the step (copy-on-write)
   std::int32_t forked_sequences = 0;         // got another one's KV by reference
   SimTime wake_at = SimTime::never();        // nothing to run now, but look again at this instant
+  // Said for who asks, and changes nothing: the first of the waiting line and why it was not admitted
+  // (null = nobody waits, or not said), and for whom the preempted had to yield (as many as are known).
+  const Sequence* held_back = nullptr;
+  HeldBack held_back_by = HeldBack::kUnsaid;
+  std::vector<const Sequence*> preempted_for;
+
+  void hold_back(const Sequence& sequence, HeldBack cause) {
+    held_back = &sequence;
+    held_back_by = cause;
+  }
+  // Those preempted since the last call had to yield for it.
+  void yielded_for(const Sequence& sequence) { preempted_for.resize(preempted.size(), &sequence); }
 
   bool empty() const { return batch() == 0; }
   std::int64_t batch() const {  // sequences in the step
@@ -68,6 +81,9 @@ struct StepPlan {
     swapped_in_blocks = swapped_out_blocks = copied_blocks = 0;
     forked_sequences = 0;
     wake_at = SimTime::never();
+    held_back = nullptr;
+    held_back_by = HeldBack::kUnsaid;
+    preempted_for.clear();
   }
 };
 

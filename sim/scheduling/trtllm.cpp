@@ -94,6 +94,7 @@ void Trtllm::plan(SimTime, StepPlan& plan) {
     plan.rejected.push_back(std::move(refusal));
   }
   refused_.clear();
+  line_held_by_ = HeldBack::kUnsaid;
   if (!decodes_.empty() && choose_with_gathered()) {
     plan_gathered(plan);
   } else {
@@ -111,6 +112,9 @@ void Trtllm::plan(SimTime, StepPlan& plan) {
   }
   for (Sequence* s : generations_) schedule(*s, 1, drafts(*s), plan);
   if (gathers_) gather(plan);
+  if (waiting_.empty()) return;
+  const bool fits = line_held_by_ == HeldBack::kUnsaid;
+  plan.hold_back(**waiting_.begin(), fits ? HeldBack::kTokenBudget : line_held_by_);
 }
 
 // Its place in the order stays its own.

@@ -110,6 +110,9 @@ class Trtllm : public Scheduler {
   std::int64_t seats_left() const {
     return options_.max_num_requests - together_ - std::ssize(fitting_);
   }
+  void note_held() {
+    line_held_by_ = seats_left() <= 0 ? HeldBack::kSeats : HeldBack::kKvBlocks;
+  }
   std::int64_t blocks_to_completion(const Sequence& s) const;
   std::int64_t blocks_of_next_step(const Sequence& s) const;
   std::size_t last_pausable(const Sequence& current, std::size_t end) const;
@@ -158,6 +161,7 @@ class Trtllm : public Scheduler {
   // Of the plan being made.
   std::int64_t together_ = 0;  // the gathered that it counts as one
   std::vector<Sequence*> fitting_;  // besides
+  HeldBack line_held_by_ = HeldBack::kUnsaid;  // what the first that is not fitting lacked
   std::vector<Sequence*> contexts_;
   std::vector<ContextChunk> chunks_;  // of contexts_
   std::vector<Sequence*> generations_;

@@ -55,7 +55,10 @@ void Trtllm::fit_reserved() {
     free -= blocks_to_completion(*s);
   }
   const bool generates = together_ > 0 || !fitting_.empty();
-  if (options_.policy == CapacityPolicy::kStaticBatch && generates) return;
+  if (options_.policy == CapacityPolicy::kStaticBatch && generates) {
+    line_held_by_ = HeldBack::kPolicy;
+    return;
+  }
   fit_pending(free);
 }
 
@@ -63,9 +66,11 @@ void Trtllm::fit_pending(std::int64_t free_blocks) {
   for (Walk walk(started_, waiting_); walk.current() != nullptr; walk.next()) {
     Sequence& s = *walk.current();
     if (generating(s)) continue;
-    if (seats_left() <= 0) break;
     const std::int64_t need = blocks_to_completion(s);
-    if (need > free_blocks) break;  // nobody overtakes
+    if (seats_left() <= 0 || need > free_blocks) {  // nobody overtakes
+      note_held();
+      break;
+    }
     fitting_.push_back(&s);
     free_blocks -= need;
   }
@@ -94,6 +99,7 @@ std::vector<Sequence*> Trtllm::fit_max_utilization() {
       walk.next();
       continue;
     }
+    note_held();
     started_end = last_pausable(*s, started_end);
     if (started_end == started_.size()) break;
     paused.push_back(started_[started_end]);
@@ -113,7 +119,10 @@ bool Trtllm::fit_max_utilization_with_gathered() {
     Sequence& s = *walk.current();
     const std::int64_t need = blocks_of_next_step(s);
     // It ends in front of one that stands behind all that could be paused for it.
-    if (need > free || seats_left() <= 0) return behind_all(s);
+    if (need > free || seats_left() <= 0) {
+      note_held();
+      return behind_all(s);
+    }
     fitting_.push_back(&s);
     free -= need;
   }

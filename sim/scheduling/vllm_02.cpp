@@ -36,8 +36,11 @@ class Vllm02 final : public SarathiServe {
         reject(*sequence, "prompt is longer than max_num_batched_tokens", plan);
         continue;
       }
-      if (!can_admit(*sequence) || running() >= engine_.max_num_seqs) return;
-      if (!plan.empty() && tokens > token_budget() - plan.total_tokens) return;
+      if (!can_admit(*sequence)) return plan.hold_back(*sequence, HeldBack::kKvBlocks);
+      if (running() >= engine_.max_num_seqs) return plan.hold_back(*sequence, HeldBack::kSeats);
+      if (!plan.empty() && tokens > token_budget() - plan.total_tokens) {
+        return plan.hold_back(*sequence, HeldBack::kTokenBudget);
+      }
       admit(*sequence, tokens, plan);
     }
   }

@@ -113,7 +113,10 @@ VllmV0::Batch VllmV0::schedule_prefills(SimTime now, Budget& budget, PartialPref
     }
     const NewTokens tokens = new_tokens(sequence, budget, partial);
     const VllmV0Blocks::Fit fit = kv_.can_admit(known);
-    if (fit == VllmV0Blocks::Fit::kLater) break;
+    if (fit == VllmV0Blocks::Fit::kLater) {
+      plan.hold_back(sequence, HeldBack::kKvBlocks);
+      break;
+    }
     if (fit == VllmV0Blocks::Fit::kNever) {
       waiting_.pop_front();
       reject(sequence,
@@ -123,7 +126,11 @@ VllmV0::Batch VllmV0::schedule_prefills(SimTime now, Budget& budget, PartialPref
              plan);
       continue;
     }
-    if (tokens.uncached == 0 || !affords(budget, tokens.uncached)) break;
+    if (tokens.uncached == 0 || !affords(budget, tokens.uncached)) {
+      const bool seats = budget.sequences >= engine_.max_num_seqs;
+      plan.hold_back(sequence, seats ? HeldBack::kSeats : HeldBack::kTokenBudget);
+      break;
+    }
     waiting_.pop_front();
     if (partial != nullptr && is_long(sequence)) ++partial->long_ones;
     const bool resumed = sequence.state == SequenceState::kPreempted;
@@ -159,6 +166,7 @@ VllmV0::Batch VllmV0::schedule_running(Budget& budget, const PartialPrefills* pa
       }
       yielded = victim == &sequence;
       preempt(*victim, true, plan);
+      plan.yielded_for(sequence);
     }
     if (yielded) continue;
     kv_.append(sequence.slot, sequence.known_tokens());
@@ -209,6 +217,7 @@ void VllmV0::preempt_for_priority(Budget& budget, StepPlan& plan) {
       running_.pop_back();
       --budget.sequences;
       preempt(*victim, false, plan);
+      plan.yielded_for(*urgent);
       recompute_.clear();  // it goes back here
       waiting_.push_front(victim);
       ++forced_;

@@ -194,7 +194,9 @@ VllmV1::Grant VllmV1::grant_blocks(Sequence& sequence, std::int32_t num_tokens, 
   }
   for (;;) {
     Sequence* victim = pop_victim(index, plan);
-    if (preempt_victim(*victim, sequence, index, plan)) return Grant::kPreemptedItself;
+    const bool itself = preempt_victim(*victim, sequence, index, plan);
+    plan.yielded_for(sequence);
+    if (itself) return Grant::kPreemptedItself;
     if (kv_.allocate(sequence.slot, demand)) return Grant::kGiven;
   }
 }
@@ -275,6 +277,11 @@ void VllmV1::plan_waiting(StepPlan& plan) {
   while (!waiting_.empty() && budget_ > 0 && seats_free(*waiting_.front())) {
     if (!admit(*waiting_.front(), plan)) break;  // nobody overtakes the head
   }
+  if (waiting_.empty()) return;
+  const HeldBack cause = budget_ == 0                      ? HeldBack::kTokenBudget
+                         : seats_free(*waiting_.front()) ? HeldBack::kKvBlocks
+                                                         : HeldBack::kSeats;
+  if (plan.held_back == nullptr) plan.hold_back(*waiting_.front(), cause);
 }
 
 // False when the head of the queue has to wait.
@@ -290,7 +297,10 @@ bool VllmV1::admit(Sequence& s, StepPlan& plan) {
   std::int32_t num_tokens = known - found;
   if (long_prefill_threshold_ > 0) num_tokens = std::min(num_tokens, long_prefill_threshold_);
   if (!chunked_prefill_ && num_tokens > budget_) {
-    if (num_tokens <= max_step_tokens_) return false;
+    if (num_tokens <= max_step_tokens_) {
+      plan.hold_back(s, HeldBack::kTokenBudget);
+      return false;
+    }
     waiting_.pop_front();
     reject(s,
            std::to_string(num_tokens) +

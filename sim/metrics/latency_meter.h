@@ -4,14 +4,9 @@
 
 #include "sim/core/sim_time.h"
 #include "sim/metrics/observer.h"
+#include "sim/metrics/step_facts.h"
 
 namespace headway {
-
-// What a replica's time has been spent on, seen from a sequence that is decoding all along: running
-// totals, so that a request pays for a stretch of steps with one subtraction.
-struct TimeLedger {
-  SimTime decode, interference, host;
-};
 
 // Splits one request's latency into its parts. The replica calls it at the request's own events
 // (scheduled, chunk done, token out, preempted); between them it costs nothing.

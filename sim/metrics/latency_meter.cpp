@@ -1,4 +1,4 @@
-#include "sim/replica/latency_meter.h"
+#include "sim/metrics/latency_meter.h"
 
 #include <algorithm>
 
