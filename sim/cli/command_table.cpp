@@ -5,7 +5,7 @@
 namespace headway {
 
 std::span<const CommandRow> command_table() {
-  static constexpr std::array<CommandRow, 17> kRows{{
+  static constexpr std::array<CommandRow, 19> kRows{{
       {"run", "Simulate one scenario and report its latencies, throughput and goodput",
        make_run_command},
       {"compare", "Vary keys of a scenario on the same requests and print one table",
@@ -30,6 +30,9 @@ std::span<const CommandRow> command_table() {
        make_trace_synth_command},
       {"list", "List what there is to choose from", make_list_command},
       {"version", "Print the version and how this program was built", make_version_command},
+      {"completions", "Print a script that completes command lines, for a shell",
+       make_completions_command},
+      {"man", "Print the manual page", make_man_command},
       {"help", "Explain a command, or every key of a scenario (help scenario)", make_help_command},
   }};
   return kRows;

@@ -23,6 +23,8 @@ std::unique_ptr<Command> make_list_command();
 std::unique_ptr<Command> make_version_command();
 std::unique_ptr<Command> make_profile_command();
 std::unique_ptr<Command> make_validate_command();
+std::unique_ptr<Command> make_completions_command();
+std::unique_ptr<Command> make_man_command();
 std::unique_ptr<Command> make_help_command();
 
 }  // namespace headway

@@ -6,6 +6,7 @@
 #include "sim/cli/execute.h"
 #include "sim/cli/outputs.h"
 #include "sim/cli/report_file.h"
+#include "sim/cli/run_exports.h"
 #include "sim/cli/scenario_arguments.h"
 #include "sim/core/output_file.h"
 #include "sim/report/csv_observers.h"
@@ -27,6 +28,7 @@ class RunCommand final : public Command {
     arguments.text("--requests", "FILE.csv", requests_path_, "Write one row a request");
     arguments.text("--steps", "FILE.csv", steps_path_, "Write one row an engine step");
     declare_report(arguments, report_path_);
+    exports_.declare(arguments);
     arguments.flag("--print-scenario", print_scenario_,
                    "Print the resolved scenario and stop, without simulating");
   }
@@ -67,11 +69,13 @@ class RunCommand final : public Command {
     const std::unique_ptr<OutputFile> report = open_report(report_path_);
     RunRecorder recorder;
     if (report) observers.push_back(&recorder);
+    exports_.open(scenario, outputs, observers);
     const Execution run = execute(scenario, observers, wants_progress(scenario_.quiet()),
                                   scenario_.run_options(), nullptr, report != nullptr);
+    const std::string large = exports_.check();
     if (result) result->write(result_json(run.summary, run.info).dump(2) + "\n");
     if (report) report->write(report_text(scenario, run, recorder));
-    if (!scenario_.quiet()) print_err(notes_text(run));
+    if (!scenario_.quiet()) print_err(notes_text(run) + large);
     const std::string block =
         serving_block(run.summary, run.info) + headway_block(run.summary, run.info);
     // Where a file goes to stdout, the block is talk.
@@ -81,6 +85,7 @@ class RunCommand final : public Command {
       print_err(block);
     if (requests) outputs.commit(requests_path_, *requests);
     if (steps) outputs.commit(steps_path_, *steps);
+    exports_.commit(outputs);
     if (result) outputs.commit(result_path_, *result);
     if (report) outputs.commit(report_path_, *report);
   }
@@ -94,6 +99,7 @@ class RunCommand final : public Command {
   }
 
   ScenarioArguments scenario_;
+  RunExports exports_;
   std::string result_path_, requests_path_, steps_path_, report_path_;
   bool print_scenario_ = false;
 };

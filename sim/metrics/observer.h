@@ -105,8 +105,13 @@ class Observer {
   // back. Gathering that takes time, and is done for none who does not listen. Asked once.
   virtual bool hears_facts() const { return false; }
   virtual void on_arrival(std::uint64_t /*request*/, SimTime /*now*/) {}
-  // Facts: it has passed the host's front end and joins the queue of its replica.
-  virtual void on_queued(std::uint64_t /*request*/, std::uint32_t /*replica*/, SimTime /*now*/) {}
+  // Facts: it has passed the gateway (so much of the time since its arrival) and the host's front end
+  // and joins the queue of a replica; that replica has done its part and another one is to go on; its KV
+  // has come to that one, whose queue it joins.
+  virtual void on_queued(std::uint64_t /*request*/, std::uint32_t /*replica*/, SimTime /*now*/,
+                         SimTime /*at_gateway*/) {}
+  virtual void on_left(std::uint64_t /*request*/, SimTime /*now*/) {}
+  virtual void on_received(std::uint64_t /*request*/, std::uint32_t /*replica*/, SimTime /*now*/) {}
   // Facts: a plan; the step's end, before on_step(); and the split of the time up to a first token
   // (of each of the request's sequences).
   virtual void on_plan(const PlanFacts& /*plan*/) {}

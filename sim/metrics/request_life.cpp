@@ -1,6 +1,7 @@
 #include "sim/metrics/request_life.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "sim/core/errors.h"
 
@@ -48,14 +49,14 @@ const Facts* of(std::span<const Facts> all, std::uint64_t id) {
 LifePiece* LifeObserver::tell(Open& open, SimTime now, LifePhase phase) {
   LatencyMeter meter = open.meter;
   meter.finish(now, open.ledger);
-  LatencySplit delta = meter.split();
+  LatencySplit delta{};
   bool any = now > open.at;
   for (std::size_t i = 0; i < kLatencyParts; ++i) {
-    delta[i] -= open.told[i];
+    const SimTime told = std::exchange(open.told[i], open.carried[i] + meter.split()[i]);
+    delta[i] = open.told[i] - told;
     any = any || delta[i] != SimTime();
   }
   if (!any) return nullptr;
-  open.told = meter.split();
   const bool lost = delta[static_cast<std::size_t>(LatencyPart::kPreemption)] > SimTime();
   std::vector<LifePiece>& pieces = open.life.pieces;
   const bool goes_on = !pieces.empty() && pieces.back().lost == lost;
@@ -103,14 +104,51 @@ void LifeObserver::on_arrival(std::uint64_t request, SimTime now) {
   open.arrival = open.at = now;
 }
 
-void LifeObserver::on_queued(std::uint64_t request, std::uint32_t replica, SimTime now) {
+void LifeObserver::on_queued(std::uint64_t request, std::uint32_t replica, SimTime now,
+                             SimTime at_gateway) {
   const auto found = open_.find(request);
   if (found == open_.end()) return;
   Open& open = found->second;
+  const bool again = std::exchange(open.queued, true);
+  stand_in_line(open, replica);
+  if (!again) {
+    open.meter.enter(open.arrival, now, at_gateway);
+    tell(open, now, LifePhase::kFrontEnd);
+    return;
+  }
+  // Sent anew after its replica failed: what it had is lost.
+  open.carried = open.told;
+  open.carried[static_cast<std::size_t>(LatencyPart::kRetry)] += now - open.at;
+  open.meter = LatencyMeter();
+  open.meter.enter(now, now);
+  tell(open, now, LifePhase::kMoving);
+}
+
+// From here on by the ledger of this replica.
+void LifeObserver::stand_in_line(Open& open, std::uint32_t replica) {
   open.replica = replica;
-  open.meter.enter(open.arrival, now);
-  tell(open, now, LifePhase::kFrontEnd);
   open.in_line = true;
+  open.cause = HeldBack::kNobody;
+  open.ledger = {};
+}
+
+void LifeObserver::on_left(std::uint64_t request, SimTime now) {
+  const auto found = open_.find(request);
+  if (found == open_.end()) return;
+  tell(found->second, now, LifePhase::kPassedOver);
+  found->second.replica = kNowhere;
+}
+
+void LifeObserver::on_received(std::uint64_t request, std::uint32_t replica, SimTime now) {
+  const auto found = open_.find(request);
+  if (found == open_.end()) return;
+  Open& open = found->second;
+  stand_in_line(open, replica);
+  open.carried = {};
+  open.meter = LatencyMeter();
+  open.meter.expect(open.told, open.at);
+  open.meter.received(now);
+  tell(open, now, LifePhase::kMoving);
 }
 
 void LifeObserver::on_plan(const PlanFacts& plan) {
@@ -189,7 +227,11 @@ void LifeObserver::on_finish(const RequestRecord& request) {
   const auto found = open_.find(request.id);
   if (found == open_.end()) return;
   Open& open = found->second;
-  if (open.in_line) {
+  if (open.replica == kNowhere) {  // turned away, before a queue or between two
+    open.carried = request.split;
+    open.meter = LatencyMeter();
+    tell(open, request.finish, open.queued ? LifePhase::kMoving : LifePhase::kFrontEnd);
+  } else if (open.in_line) {
     tell_line(request.id, open, request.finish);
   } else {
     tell(open, request.finish, LifePhase::kPassedOver);

@@ -14,11 +14,12 @@ namespace headway {
 
 // What a request was doing over a stretch of its life.
 enum class LifePhase : std::uint8_t {
-  kFrontEnd,    // the host's work before it reached a queue
+  kFrontEnd,    // at the gateway, and the host's work before it reached a queue
   kInLine,      // waiting to be admitted, for the first time or again after a preemption
   kPassedOver,  // admitted, but the steps that ran had been planned without it
   kPrefill,     // its prompt being computed (with what it had lost, where the phase is `lost`)
   kDecode,      // its answer
+  kMoving,      // between two replicas
   kOthers,      // of a request with several sequences: what the one that is told of does not show
 };
 
@@ -62,7 +63,10 @@ class LifeObserver final : public Observer {
   bool hears_steps() const override { return false; }
   bool hears_facts() const override { return true; }
   void on_arrival(std::uint64_t request, SimTime now) override;
-  void on_queued(std::uint64_t request, std::uint32_t replica, SimTime now) override;
+  void on_queued(std::uint64_t request, std::uint32_t replica, SimTime now,
+                 SimTime at_gateway) override;
+  void on_left(std::uint64_t request, SimTime now) override;
+  void on_received(std::uint64_t request, std::uint32_t replica, SimTime now) override;
   void on_plan(const PlanFacts& plan) override;
   void on_step_facts(const StepFacts& step) override;
   void on_finish(const RequestRecord& request) override;
@@ -73,13 +77,16 @@ class LifeObserver final : public Observer {
   std::optional<std::uint64_t> nearest() const { return nearest_; }
 
  private:
+  static constexpr std::int64_t kNowhere = -1;  // in no replica
   struct Open {
     RequestLife life;
     LatencyMeter meter;
     TimeLedger ledger;
     SimTime arrival, at;     // told up to `at`
     LatencySplit told{};
-    std::int64_t replica = -1;  // -1 = not queued yet
+    LatencySplit carried{};  // of it, from before `meter` began
+    std::int64_t replica = kNowhere;
+    bool queued = false;        // it has been
     bool in_line = false;
     bool has_token = false;
     HeldBack cause = HeldBack::kNobody;  // of the newest plan since it stands in line
@@ -88,6 +95,7 @@ class LifeObserver final : public Observer {
   };
   void hear_plan(std::uint64_t id, Open& open, const PlanFacts& plan);
   void hear_step(std::uint64_t id, Open& open, const StepFacts& step, SimTime end);
+  static void stand_in_line(Open& open, std::uint32_t replica);
   // Tells the time up to now, as such a phase; null when there was none.
   static LifePiece* tell(Open& open, SimTime now, LifePhase phase);
   static void tell_line(std::uint64_t id, Open& open, SimTime now);

@@ -37,12 +37,14 @@ void RunCauses::on_preemption(std::uint64_t, std::uint32_t, SimTime now) {
   ++minute(now).preemptions;
 }
 
-void RunCauses::on_queued(std::uint64_t request, std::uint32_t replica, SimTime now) {
+void RunCauses::on_queued(std::uint64_t request, std::uint32_t replica, SimTime now,
+                          SimTime at_gateway) {
   Line& its = line(replica);
   advance(its, now);
   InSystem& waiting = in_system_[request];
-  waiting.replica = replica;
+  if (waiting.admitted) return;  // it has changed replicas
   waiting.queue = its.told;
+  waiting.queue[static_cast<std::size_t>(HeldBack::kPolicy)] -= at_gateway;
 }
 
 void RunCauses::on_plan(const PlanFacts& plan) {

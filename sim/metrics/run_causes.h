@@ -58,7 +58,8 @@ class RunCauses final : public Observer {
 
   bool hears_facts() const override { return true; }
   void on_arrival(std::uint64_t request, SimTime now) override;
-  void on_queued(std::uint64_t request, std::uint32_t replica, SimTime now) override;
+  void on_queued(std::uint64_t request, std::uint32_t replica, SimTime now,
+                 SimTime at_gateway) override;
   void on_plan(const PlanFacts& plan) override;
   void on_step(const StepRecord& step) override;
   void on_decode_run(const DecodeRunRecord& run) override;
@@ -75,7 +76,6 @@ class RunCauses final : public Observer {
     HeldBack cause = HeldBack::kNobody;
   };
   struct InSystem {
-    std::uint32_t replica = 0;
     bool admitted = false, has_token = false;
     HeldBackTimes queue{};  // told when it joined the line; once admitted, its own
     LatencySplit parts{};   // of its TTFT

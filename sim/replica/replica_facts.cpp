@@ -40,7 +40,18 @@ HeldBack derived_cause(const ReplicaConfig& config, const ReplicaStep& step) {
 
 void Replica::tell_queued(const Request& request, SimTime now) {
   if (told_ == nullptr) told_ = std::make_shared<ToldFacts>();
-  for (Observer* o : fact_observers_) o->on_queued(request.id, config_.id, now);
+  for (Observer* o : fact_observers_) {
+    o->on_queued(request.id, config_.id, now, request.queued);
+  }
+}
+
+void Replica::tell_left(const Request& request, SimTime now) {
+  for (Observer* o : fact_observers_) o->on_left(request.id, now);
+}
+
+void Replica::tell_received(const Request& request, SimTime now) {
+  if (told_ == nullptr) told_ = std::make_shared<ToldFacts>();
+  for (Observer* o : fact_observers_) o->on_received(request.id, config_.id, now);
 }
 
 void Replica::tell_plan(const ReplicaStep& step, SimTime now) {

@@ -10,9 +10,12 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 template <std::size_t N>
-Json by_tag(const std::array<std::string_view, N>& tags, const std::array<double, N>& values) {
+Json by_tag(const std::array<std::string_view, N>& tags, const std::array<double, N>& values,
+            std::size_t usual = N) {
   Json out = Json::object();
-  for (std::size_t i = 0; i < N; ++i) out[std::string(tags[i])] = values[i];
+  for (std::size_t i = 0; i < N; ++i) {
+    if (i < usual || values[i] != 0) out[std::string(tags[i])] = values[i];
+  }
   return out;
 }
 
@@ -46,9 +49,9 @@ Json causes_json(const ExplainedRun& run, const Bottleneck& bottleneck) {
   out["tail"] = {{"requests", c.tail.requests},
                  {"from_ms", c.tail_from_ms},
                  {"mean_ttft_ms", c.tail.ttft_ms},
-                 {"parts_ms", by_tag(kPartTags, c.tail.parts_ms)},
+                 {"parts_ms", by_tag(kPartTags, c.tail.parts_ms, kUsualParts)},
                  {"queue_by_cause_ms", by_tag(kCauseTags, c.tail.queue_ms)}};
-  out["mean"] = {{"e2el_parts_ms", by_tag(kPartTags, run.summary.attribution_ms)},
+  out["mean"] = {{"e2el_parts_ms", by_tag(kPartTags, run.summary.attribution_ms, kUsualParts)},
                  {"queue_by_cause_ms", by_tag(kCauseTags, c.all.queue_ms)}};
   out["derived"] = c.derived;
   const MinuteLoad& m = c.busiest;

@@ -23,6 +23,7 @@ std::string parts(const std::array<double, kLatencyParts>& parts_ms,
                   const std::array<double, kHeldBackCauses>& queue_ms, double whole_ms) {
   std::string out;
   for (std::size_t i = 0; i < kLatencyParts; ++i) {
+    if (i >= kUsualParts && parts_ms[i] == 0) continue;
     out += row(std::string(kPartTitles[i]), parts_ms[i], whole_ms);
     if (i != static_cast<std::size_t>(LatencyPart::kQueue)) continue;
     for (std::size_t c = 0; c < kHeldBackCauses; ++c) {

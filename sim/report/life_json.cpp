@@ -9,12 +9,13 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::array<const char*, 6> kPhaseTags = {"front_end", "in_line", "passed_over",
-                                                   "prefill",   "decode",  "other_sequences"};
+constexpr std::array<const char*, 7> kPhaseTags = {
+    "front_end", "in_line", "passed_over", "prefill", "decode", "moving", "other_sequences"};
 
 Json parts_json(const LatencySplit& split) {
   Json out = Json::object();
   for (std::size_t i = 0; i < kLatencyParts; ++i) {
+    if (i >= kUsualParts && split[i] == SimTime()) continue;
     out[std::string(kPartTags[i])] = split[i].ms();
   }
   return out;

@@ -70,7 +70,11 @@ std::string line_text(const LifePiece& piece) {
 
 std::string what(const LifePiece& piece) {
   switch (piece.phase) {
-    case LifePhase::kFrontEnd: return "the host's front end, before it joins the queue";
+    case LifePhase::kFrontEnd:
+      return part_of(piece.split, LatencyPart::kQueue) > SimTime()
+                 ? "at the gateway, and the host's front end"
+                 : "the host's front end, before it joins the queue";
+    case LifePhase::kMoving: return "between two replicas";
     case LifePhase::kInLine: return line_text(piece);
     case LifePhase::kPassedOver:
       return fmt::format("admitted; {} planned before without it", counted(piece.steps, "step"));
@@ -180,6 +184,7 @@ std::string parts_text(const RequestRecord& r) {
   std::string out;
   SimTime sum;
   for (std::size_t i = 0; i < kLatencyParts; ++i) {
+    if (i >= kUsualParts && r.split[i] == SimTime()) continue;
     out += fmt::format("{:<20}{:>14.3f} ms{:>8.1f} %\n", kPartTitles[i], r.split[i].ms(),
                        100 * share_of(r.split[i], e2el));
     sum += r.split[i];

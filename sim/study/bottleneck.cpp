@@ -29,21 +29,21 @@ std::array<double, kSuspects> shares_of(double total_ms,
   const auto add = [&](Suspect suspect, double ms) {
     out[static_cast<std::size_t>(suspect)] += ms / total_ms;
   };
-  const auto add_gpu = [&](double ms, std::size_t prompts) {
+  const auto add_by_ridge = [&](double ms, std::size_t prompts, Suspect below) {
     const double all = causes.compute_s[prompts] + causes.bandwidth_s[prompts];
     const double compute = all > 0 ? causes.compute_s[prompts] / all : 0.0;
     add(Suspect::kCompute, ms * compute);
-    add(Suspect::kBandwidth, ms * (1 - compute));
+    add(below, ms * (1 - compute));
   };
   add(Suspect::kSeats, at(queue, HeldBack::kSeats));
-  add(Suspect::kTokenBudget, at(queue, HeldBack::kTokenBudget));
+  add_by_ridge(at(queue, HeldBack::kTokenBudget), 1, Suspect::kTokenBudget);
   add(Suspect::kKv, at(queue, HeldBack::kKvBlocks) + at(parts, LatencyPart::kPreemption));
   add(Suspect::kPolicy, at(queue, HeldBack::kPolicy) + at(queue, HeldBack::kUnsaid));
   add(Suspect::kHost, at(parts, LatencyPart::kHost));
-  add_gpu(at(queue, HeldBack::kNobody) + at(parts, LatencyPart::kPrefill) +
-              at(parts, LatencyPart::kInterference),
-          1);
-  add_gpu(at(parts, LatencyPart::kDecode), 0);
+  add_by_ridge(at(queue, HeldBack::kNobody) + at(parts, LatencyPart::kPrefill) +
+                   at(parts, LatencyPart::kInterference),
+               1, Suspect::kBandwidth);
+  add_by_ridge(at(parts, LatencyPart::kDecode), 0, Suspect::kBandwidth);
   return out;
 }
 

@@ -32,6 +32,20 @@ if(NOT listed MATCHES "installed-only")
   message(FATAL_ERROR "the installed program does not read its own data folder:\n${listed}")
 endif()
 
+# What a user looks for beside the program, and a run from a folder that knows nothing of it.
+foreach(file share/man/man1/headway.1 share/bash-completion/completions/headway
+        share/zsh/site-functions/_headway share/fish/vendor_completions.d/headway.fish
+        share/doc/headway/copyright)
+  file(SIZE ${root}/prefix/${file} size)
+  if(size LESS 500)
+    message(FATAL_ERROR "${file} is nearly empty")
+  endif()
+endforeach()
+run_checked(block ${root}/prefix/bin/headway run demo --limit 50 -q)
+if(NOT block MATCHES "Successful requests: +50")
+  message(FATAL_ERROR "the installed program does not run the demo:\n${block}")
+endif()
+
 # A prefix may be moved.
 file(RENAME ${root}/prefix ${root}/moved)
 run_checked(listed ${root}/moved/bin/headway list models)

@@ -63,6 +63,7 @@ TEST_CASE("INV-3: lives sum to E2EL under every scheduler, short of everything",
     INFO(name);
     BenchEngine bench = busy_engine(name);
     bench.workload().num_prompts = 80;
+    bench.blueprint.scheduler.num_blocks = 100;
     const std::int64_t preemptions = check_run(bench.scenario, bench.blueprint);
     if (name == "vllm-v1") CHECK(preemptions > 0);
   }

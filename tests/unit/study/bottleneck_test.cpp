@@ -67,10 +67,10 @@ TEST_CASE("compute: long prompts for answers of a token, faster than the GPU can
 }
 
 TEST_CASE("a change that does not help is said not to, and the next suspect is tried", "[unit]") {
-  // Twice the seats find no KV to sit on.
+  // Seven sequences of 100 blocks: twice the seats find no KV to sit on.
   const Scenario scenario = scenario_with(
-      R"("max_num_seqs": 7, "num_gpu_blocks_override": 320)",
-      R"("num_prompts": 200, "request_rate": 20, "input_len": 512, "output_len": 200)");
+      R"("max_num_seqs": 7, "num_gpu_blocks_override": 702)",
+      R"("num_prompts": 150, "request_rate": 12, "input_len": 1500, "output_len": 100)");
   const ExplainedRun run = simulate_explained(scenario);
   const Bottleneck b = find_bottleneck(scenario, run);
   REQUIRE(b.tried.size() >= 2);
