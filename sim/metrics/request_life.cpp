@@ -230,6 +230,7 @@ void LifeObserver::on_finish(const RequestRecord& request) {
   if (open.replica == kNowhere) {  // turned away, before a queue or between two
     open.carried = request.split;
     open.meter = LatencyMeter();
+    open.meter.enter(request.finish, request.finish);
     tell(open, request.finish, open.queued ? LifePhase::kMoving : LifePhase::kFrontEnd);
   } else if (open.in_line) {
     tell_line(request.id, open, request.finish);

@@ -25,7 +25,7 @@ std::map<std::uint64_t, RequestLife> lives_of(BenchEngine& bench, std::int32_t r
 }
 
 SimTime us(double value) { return SimTime::from_us(value); }
-SimTime part(const LifePiece& piece, LatencyPart p) {
+SimTime time_of(const LifePiece& piece, LatencyPart p) {
   return piece.split[static_cast<std::size_t>(p)];
 }
 SimTime held(const LifePiece& piece, HeldBack cause) {
@@ -50,7 +50,7 @@ TEST_CASE("a life: waits for a seat, first behind another request, then first in
   CHECK(line.first == us(2160));
   CHECK(last.pieces[1].phase == LifePhase::kPrefill);
   CHECK(last.pieces[1].tokens == 16);
-  CHECK(part(last.pieces[1], LatencyPart::kPrefill) == us(1160));
+  CHECK(time_of(last.pieces[1], LatencyPart::kPrefill) == us(1160));
   CHECK(last.pieces[2].phase == LifePhase::kDecode);
   CHECK(last.pieces[2].tokens == 1);
   CHECK(last.pieces[2].to == last.record.finish);
@@ -67,7 +67,7 @@ TEST_CASE("a life: whose prompts held it up", "[unit]") {
   REQUIRE(prompt.others.size() == 2);
   CHECK(prompt.others[0].first == 1);
   CHECK(std::abs((prompt.others[0].second - us(1480.0 / 3)).ns()) <= 1);
-  CHECK(std::abs((part(prompt, LatencyPart::kPrefill) - us(1480.0 / 3)).ns()) <= 1);
+  CHECK(std::abs((time_of(prompt, LatencyPart::kPrefill) - us(1480.0 / 3)).ns()) <= 1);
 }
 
 TEST_CASE("a life: preempted for whom, and what that cost", "[unit]") {
@@ -87,7 +87,7 @@ TEST_CASE("a life: preempted for whom, and what that cost", "[unit]") {
   CHECK(again.lost);
   CHECK(again.to - again.from == us(9000));
   CHECK(held(again, HeldBack::kKvBlocks) == us(9000));
-  CHECK(part(again, LatencyPart::kPreemption) == us(9000));
+  CHECK(time_of(again, LatencyPart::kPreemption) == us(9000));
   CHECK(victim.pieces[2].phase == LifePhase::kPrefill);
   CHECK(victim.pieces[2].lost);
 }
@@ -102,6 +102,54 @@ TEST_CASE("a life: the nearest request is known where the one asked for is not",
     CHECK(observer.nearest() == static_cast<std::uint64_t>(nearest));
     CHECK(observer.lives().size() == (asked == nearest ? 1 : 0));
   }
+}
+
+TEST_CASE("a life in two replicas: the prompt here, the answer there", "[unit]") {
+  const auto ms = [](double t) { return SimTime::from_ms(t); };
+  LifeObserver observer;
+  SequenceFacts part{.request = 7, .tokens = 10, .prefill = true, .starts = true};
+  observer.on_arrival(7, ms(0));
+  observer.on_queued(7, 0, ms(1), {});
+  const auto plan = [&](std::uint32_t replica, double at, const TimeLedger& ledger) {
+    PlanFacts facts{.replica = replica, .now = ms(at), .ledger = ledger};
+    facts.sequences = {&part, 1};
+    observer.on_plan(facts);
+  };
+  const auto step = [&](std::uint32_t replica, double at, double span, const TimeLedger& ledger) {
+    StepRecord record;
+    record.replica = replica;
+    record.start = ms(at);
+    record.duration = ms(span);
+    const EmissionFacts token{.request = 7, .tokens = 1, .running = true};
+    observer.on_step_facts({record, ledger, {&part, 1}, {&token, 1}});
+  };
+  plan(0, 1, {});
+  part.kept = part.has_output = true;
+  part.own = ms(2);
+  step(0, 1, 2, {.interference = ms(2)});
+  observer.on_left(7, ms(3));
+  step(0, 3, 1, {.interference = ms(3)});  // is none of its business
+  observer.on_received(7, 1, ms(8));
+  part = {.request = 7, .tokens = 1, .starts = true};
+  plan(1, 9, {.decode = ms(100)});
+  step(1, 9, 1, {.decode = ms(101)});
+  RequestRecord record;
+  record.id = 7;
+  record.finish = ms(10);
+  record.split[static_cast<std::size_t>(LatencyPart::kHost)] = ms(1);
+  record.split[static_cast<std::size_t>(LatencyPart::kPrefill)] = ms(2);
+  record.split[static_cast<std::size_t>(LatencyPart::kTransfer)] = ms(5);
+  record.split[static_cast<std::size_t>(LatencyPart::kQueue)] = ms(1);
+  record.split[static_cast<std::size_t>(LatencyPart::kDecode)] = ms(1);
+  observer.on_finish(record);
+  REQUIRE(observer.lives().size() == 1);
+  std::vector<LifePhase> phases;
+  for (const LifePiece& piece : observer.lives()[0].pieces) phases.push_back(piece.phase);
+  CHECK(phases == std::vector<LifePhase>{LifePhase::kFrontEnd, LifePhase::kPrefill,
+                                         LifePhase::kMoving, LifePhase::kInLine,
+                                         LifePhase::kDecode});
+  const LifePiece& moving = observer.lives()[0].pieces[2];
+  CHECK(time_of(moving, LatencyPart::kTransfer) == ms(5));
 }
 
 }  // namespace
