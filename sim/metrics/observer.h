@@ -105,11 +105,12 @@ class Observer {
   // back. Gathering that takes time, and is done for none who does not listen. Asked once.
   virtual bool hears_facts() const { return false; }
   virtual void on_arrival(std::uint64_t /*request*/, SimTime /*now*/) {}
-  // Facts: it has passed the gateway (so much of the time since its arrival) and the host's front end
-  // and joins the queue of a replica; that replica has done its part and another one is to go on; its KV
-  // has come to that one, whose queue it joins.
+  // Facts: it has passed the gateway and the host's front end and joins the queue of a replica (once
+  // more where its replica failed); that replica has done its part and another one is to go on; its KV
+  // has come to that one, whose queue it joins. Of the time since its arrival, `at_gateway` was spent
+  // there, `lost` with replicas that failed.
   virtual void on_queued(std::uint64_t /*request*/, std::uint32_t /*replica*/, SimTime /*now*/,
-                         SimTime /*at_gateway*/) {}
+                         SimTime /*at_gateway*/, SimTime /*lost*/) {}
   virtual void on_left(std::uint64_t /*request*/, SimTime /*now*/) {}
   virtual void on_received(std::uint64_t /*request*/, std::uint32_t /*replica*/, SimTime /*now*/) {}
   // Facts: a plan; the step's end, before on_step(); and the split of the time up to a first token

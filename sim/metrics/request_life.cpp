@@ -105,23 +105,28 @@ void LifeObserver::on_arrival(std::uint64_t request, SimTime now) {
 }
 
 void LifeObserver::on_queued(std::uint64_t request, std::uint32_t replica, SimTime now,
-                             SimTime at_gateway) {
+                             SimTime at_gateway, SimTime lost) {
   const auto found = open_.find(request);
   if (found == open_.end()) return;
   Open& open = found->second;
   const bool again = std::exchange(open.queued, true);
   stand_in_line(open, replica);
   if (!again) {
-    open.meter.enter(open.arrival, now, at_gateway);
+    open.meter.enter(open.arrival, now, at_gateway, lost);
     tell(open, now, LifePhase::kFrontEnd);
     return;
   }
-  // Sent anew after its replica failed: what it had is lost.
-  open.carried = open.told;
-  open.carried[static_cast<std::size_t>(LatencyPart::kRetry)] += now - open.at;
-  open.meter = LatencyMeter();
-  open.meter.enter(now, now);
+  forget(open);  // sent anew after its replica failed: what it had is lost
+  open.meter.enter(open.arrival, now, at_gateway, lost);
   tell(open, now, LifePhase::kMoving);
+}
+
+void LifeObserver::forget(Open& open) {
+  open.life.pieces.clear();
+  open.told = open.carried = {};
+  open.at = open.arrival;
+  open.meter = LatencyMeter();
+  open.has_token = false;
 }
 
 // From here on by the ledger of this replica.
@@ -227,9 +232,9 @@ void LifeObserver::on_finish(const RequestRecord& request) {
   const auto found = open_.find(request.id);
   if (found == open_.end()) return;
   Open& open = found->second;
-  if (open.replica == kNowhere) {  // turned away, before a queue or between two
+  if (request.replica == kNoReplica) {  // turned away
+    forget(open);
     open.carried = request.split;
-    open.meter = LatencyMeter();
     open.meter.enter(request.finish, request.finish);
     tell(open, request.finish, open.queued ? LifePhase::kMoving : LifePhase::kFrontEnd);
   } else if (open.in_line) {

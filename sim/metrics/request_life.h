@@ -64,7 +64,7 @@ class LifeObserver final : public Observer {
   bool hears_facts() const override { return true; }
   void on_arrival(std::uint64_t request, SimTime now) override;
   void on_queued(std::uint64_t request, std::uint32_t replica, SimTime now,
-                 SimTime at_gateway) override;
+                 SimTime at_gateway, SimTime lost) override;
   void on_left(std::uint64_t request, SimTime now) override;
   void on_received(std::uint64_t request, std::uint32_t replica, SimTime now) override;
   void on_plan(const PlanFacts& plan) override;
@@ -95,6 +95,7 @@ class LifeObserver final : public Observer {
   };
   void hear_plan(std::uint64_t id, Open& open, const PlanFacts& plan);
   void hear_step(std::uint64_t id, Open& open, const StepFacts& step, SimTime end);
+  static void forget(Open& open);
   static void stand_in_line(Open& open, std::uint32_t replica);
   // Tells the time up to now, as such a phase; null when there was none.
   static LifePiece* tell(Open& open, SimTime now, LifePhase phase);

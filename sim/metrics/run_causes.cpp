@@ -38,11 +38,11 @@ void RunCauses::on_preemption(std::uint64_t, std::uint32_t, SimTime now) {
 }
 
 void RunCauses::on_queued(std::uint64_t request, std::uint32_t replica, SimTime now,
-                          SimTime at_gateway) {
+                          SimTime at_gateway, SimTime) {
   Line& its = line(replica);
   advance(its, now);
   InSystem& waiting = in_system_[request];
-  if (waiting.admitted) return;  // it has changed replicas
+  waiting = {};  // a second time where its replica failed
   waiting.queue = its.told;
   waiting.queue[static_cast<std::size_t>(HeldBack::kPolicy)] -= at_gateway;
 }

@@ -59,7 +59,7 @@ class RunCauses final : public Observer {
   bool hears_facts() const override { return true; }
   void on_arrival(std::uint64_t request, SimTime now) override;
   void on_queued(std::uint64_t request, std::uint32_t replica, SimTime now,
-                 SimTime at_gateway) override;
+                 SimTime at_gateway, SimTime lost) override;
   void on_plan(const PlanFacts& plan) override;
   void on_step(const StepRecord& step) override;
   void on_decode_run(const DecodeRunRecord& run) override;

@@ -67,7 +67,7 @@ ActiveSequence* Replica::take_in(Request request, SimTime now, SimTime lost) {
   const std::uint32_t slot = take_slot();
   ActiveSequence& a = *slots_[slot];
   a.open(std::move(request), slot, order_++, now, lost);
-  if (tells_facts()) tell_queued(a.request, now);
+  if (tells_facts()) tell_queued(a.request, now, lost);
   if (!too_long(a.sequence)) return &a;
   depart(a, now, true, too_long_text(a.sequence));
   return nullptr;

@@ -175,7 +175,7 @@ class Replica {
 
   // For observers that hear facts (replica_facts.cpp).
   bool tells_facts() const { return !fact_observers_.empty(); }
-  void tell_queued(const Request& request, SimTime now);
+  void tell_queued(const Request& request, SimTime now, SimTime lost);
   void tell_left(const Request& request, SimTime now);
   void tell_received(const Request& request, SimTime now);
   void tell_plan(const ReplicaStep& step, SimTime now);

@@ -38,10 +38,10 @@ HeldBack derived_cause(const ReplicaConfig& config, const ReplicaStep& step) {
 
 }  // namespace
 
-void Replica::tell_queued(const Request& request, SimTime now) {
+void Replica::tell_queued(const Request& request, SimTime now, SimTime lost) {
   if (told_ == nullptr) told_ = std::make_shared<ToldFacts>();
   for (Observer* o : fact_observers_) {
-    o->on_queued(request.id, config_.id, now, request.queued);
+    o->on_queued(request.id, config_.id, now, request.queued, lost);
   }
 }
 

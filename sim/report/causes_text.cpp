@@ -13,10 +13,10 @@ constexpr double kWorthNaming = 0.005;  // of the whole; smaller parts are left 
 
 std::string ms_text(double ms) { return ms == 0 ? "0" : time_text(ms / 1e3); }
 
-double ratio(double part, double whole) { return whole > 0 ? part / whole : 0.0; }
+double part_share(double part, double whole) { return whole > 0 ? part / whole : 0.0; }
 
-std::string row(const std::string& title, double ms, double whole_ms) {
-  return fmt::format("  {:<38}{:>11}{:>7.1f} %\n", title, ms_text(ms), 100 * ratio(ms, whole_ms));
+std::string cause_row(const std::string& title, double ms, double whole_ms) {
+  return fmt::format("  {:<38}{:>11}{:>7.1f} %\n", title, ms_text(ms), 100 * part_share(ms, whole_ms));
 }
 
 std::string parts(const std::array<double, kLatencyParts>& parts_ms,
@@ -24,11 +24,11 @@ std::string parts(const std::array<double, kLatencyParts>& parts_ms,
   std::string out;
   for (std::size_t i = 0; i < kLatencyParts; ++i) {
     if (i >= kUsualParts && parts_ms[i] == 0) continue;
-    out += row(std::string(kPartTitles[i]), parts_ms[i], whole_ms);
+    out += cause_row(std::string(kPartTitles[i]), parts_ms[i], whole_ms);
     if (i != static_cast<std::size_t>(LatencyPart::kQueue)) continue;
     for (std::size_t c = 0; c < kHeldBackCauses; ++c) {
       if (queue_ms[c] < kWorthNaming * whole_ms) continue;
-      out += row("  " + std::string(kCauseTexts[c]), queue_ms[c], whole_ms);
+      out += cause_row("  " + std::string(kCauseTexts[c]), queue_ms[c], whole_ms);
     }
   }
   return out;

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kNamed = 3;  // others that are named; the rest are counted
 
-std::string text_of(SimTime t) { return t == SimTime() ? "0" : time_text(t.seconds()); }
+std::string span_text(SimTime t) { return t == SimTime() ? "0" : time_text(t.seconds()); }
 
 std::string counted(std::int64_t n, const char* what) {
   return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
@@ -43,10 +43,10 @@ std::string names(const Named& unsorted) {
       rest += others[i].second;
       continue;
     }
-    out += fmt::format("{}#{} {}", i == 0 ? "" : ", ", others[i].first, text_of(others[i].second));
+    out += fmt::format("{}#{} {}", i == 0 ? "" : ", ", others[i].first, span_text(others[i].second));
   }
   if (rest > SimTime()) {
-    out += fmt::format(", {} others {}", others.size() - kNamed, text_of(rest));
+    out += fmt::format(", {} others {}", others.size() - kNamed, span_text(rest));
   }
   return out;
 }
@@ -62,7 +62,7 @@ std::string line_text(const LifePiece& piece) {
   for (std::size_t i = 0; i < causes.size(); ++i) {
     if (i > 0) out += "; ";
     out += causes[i].second;
-    if (causes.size() > 1) out += " " + text_of(causes[i].first);
+    if (causes.size() > 1) out += " " + span_text(causes[i].first);
   }
   if (piece.derived) out += " (derived from the step's facts)";
   return out;
@@ -74,7 +74,10 @@ std::string what(const LifePiece& piece) {
       return part_of(piece.split, LatencyPart::kQueue) > SimTime()
                  ? "at the gateway, and the host's front end"
                  : "the host's front end, before it joins the queue";
-    case LifePhase::kMoving: return "between two replicas";
+    case LifePhase::kMoving:
+      return part_of(piece.split, LatencyPart::kRetry) > SimTime()
+                 ? "lost with a replica that failed, until another one had it"
+                 : "between two replicas: its KV waits and is sent";
     case LifePhase::kInLine: return line_text(piece);
     case LifePhase::kPassedOver:
       return fmt::format("admitted; {} planned before without it", counted(piece.steps, "step"));
@@ -95,7 +98,7 @@ std::vector<std::string> remarks(const LifePiece& piece) {
   if (piece.phase == LifePhase::kInLine) {
     if (!piece.others.empty()) out.push_back("head of line: behind " + names(piece.others));
     if (!piece.others.empty() && piece.first > SimTime()) {
-      out.push_back("first in line for " + text_of(piece.first));
+      out.push_back("first in line for " + span_text(piece.first));
     }
     return out;
   }
@@ -106,19 +109,19 @@ std::vector<std::string> remarks(const LifePiece& piece) {
   const SimTime interference = part_of(piece.split, LatencyPart::kInterference);
   const SimTime host = part_of(piece.split, LatencyPart::kHost);
   if (interference > SimTime()) {
-    std::string line = "held up by other requests' prompts for " + text_of(interference);
+    std::string line = "held up by other requests' prompts for " + span_text(interference);
     if (piece.others.empty()) {
-      line = "held up by other requests' steps for " + text_of(interference);
+      line = "held up by other requests' steps for " + span_text(interference);
     }
     out.push_back(line + (piece.others.empty() ? "" : ": " + names(piece.others)));
   }
   if (host > SimTime() && piece.phase != LifePhase::kFrontEnd) {
-    out.push_back("host time " + text_of(host));
+    out.push_back("host time " + span_text(host));
   }
   return out;
 }
 
-std::string row(const std::string& at, const std::string& span, const std::string& share,
+std::string life_row(const std::string& at, const std::string& span, const std::string& share,
                 const std::string& text) {
   return fmt::format("{:>10}{:>11}{:>8}  {}\n", at, span, share, text);
 }
@@ -135,20 +138,20 @@ std::string preemption_text(const LifePreemption& p, std::uint64_t id) {
   return out + "; what it had computed is lost";
 }
 
-std::string heading(const RequestRecord& r) {
+std::string life_heading(const RequestRecord& r) {
   std::string out = fmt::format("Request {}: {} prompt + {} output tokens", r.id, r.prompt_tokens,
                                 r.output_tokens);
   if (r.cached_tokens > 0) out += fmt::format(", {} of the prompt cached", r.cached_tokens);
   out += fmt::format("; replica {}; arrived at {:.3f} s\n", r.replica, r.arrival.seconds());
   if (r.held > SimTime()) {
     out += fmt::format("Held back for {} before that, by the limit on concurrency\n",
-                       text_of(r.held));
+                       span_text(r.held));
   }
   if (r.failed) return out + "Failed: " + r.finish_reason + "\n";
   const SimTime ttft = r.first_token - r.arrival, e2el = r.finish - r.arrival;
-  out += fmt::format("TTFT {}, E2EL {}", text_of(ttft), text_of(e2el));
+  out += fmt::format("TTFT {}, E2EL {}", span_text(ttft), span_text(e2el));
   if (r.output_tokens > r.answers) {
-    out += fmt::format(", longest gap between tokens {}", text_of(r.max_itl));
+    out += fmt::format(", longest gap between tokens {}", span_text(r.max_itl));
   }
   return out + fmt::format(", {}\n", counted(r.preemptions, "preemption"));
 }
@@ -157,26 +160,26 @@ double share_of(SimTime part, SimTime whole) {
   return whole > SimTime() ? part.seconds() / whole.seconds() : 0.0;
 }
 
-std::string percent(SimTime part, SimTime whole) {
+std::string share_text(SimTime part, SimTime whole) {
   return fmt::format("{:.1f} %", 100 * share_of(part, whole));
 }
 
 std::string pieces_text(const RequestLife& life) {
   const RequestRecord& r = life.record;
   const SimTime e2el = r.finish - r.arrival;
-  std::string out = row("after", "for", "share", "what");
+  std::string out = life_row("after", "for", "share", "what");
   std::size_t preemption = 0;
   for (const LifePiece& piece : life.pieces) {
     while (preemption < life.preemptions.size() &&
            life.preemptions[preemption].at <= piece.from) {
       const LifePreemption& p = life.preemptions[preemption++];
-      out += row(text_of(p.at - r.arrival), "", "", preemption_text(p, r.id));
+      out += life_row(span_text(p.at - r.arrival), "", "", preemption_text(p, r.id));
     }
     const SimTime span = piece.to - piece.from;
-    out += row(text_of(piece.from - r.arrival), text_of(span), percent(span, e2el), what(piece));
-    for (const std::string& remark : remarks(piece)) out += row("", "", "", "  " + remark);
+    out += life_row(span_text(piece.from - r.arrival), span_text(span), share_text(span, e2el), what(piece));
+    for (const std::string& remark : remarks(piece)) out += life_row("", "", "", "  " + remark);
   }
-  return out + row(text_of(e2el), "", "", r.failed ? "it fails" : "its last token");
+  return out + life_row(span_text(e2el), "", "", r.failed ? "it fails" : "its last token");
 }
 
 std::string parts_text(const RequestRecord& r) {
@@ -195,7 +198,7 @@ std::string parts_text(const RequestRecord& r) {
 }  // namespace
 
 std::string life_text(const RequestLife& life) {
-  return heading(life.record) + "\n" + pieces_text(life) + "\n" + parts_text(life.record);
+  return life_heading(life.record) + "\n" + pieces_text(life) + "\n" + parts_text(life.record);
 }
 
 }  // namespace headway

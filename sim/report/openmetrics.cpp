@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t kSamples = 240;   // of all engines together, unless an interval was asked for
 constexpr std::size_t kFewest = 24;     // of each
-constexpr std::size_t kFlushBytes = 1 << 16;
+constexpr std::size_t kMetricsFlushBytes = 1 << 16;
 
 using Bounds = std::vector<double>;
 
@@ -127,7 +127,8 @@ void OpenMetrics::thin_out() {
   }
 }
 
-void OpenMetrics::on_queued(std::uint64_t request, std::uint32_t replica, SimTime, SimTime) {
+void OpenMetrics::on_queued(std::uint64_t request, std::uint32_t replica, SimTime, SimTime,
+                            SimTime) {
   beginning_[request].replica = replica;
 }
 
@@ -223,7 +224,7 @@ void OpenMetrics::line(const std::string& name, const std::string& labels, doubl
   buffer_ += ' ';
   append(buffer_, static_cast<double>(tick) * interval_s_);
   buffer_ += '\n';
-  if (buffer_.size() < kFlushBytes) return;
+  if (buffer_.size() < kMetricsFlushBytes) return;
   file_.write(buffer_);
   buffer_.clear();
 }

@@ -49,7 +49,7 @@ class OpenMetrics final : public Observer {
 
   bool hears_facts() const override { return true; }
   void on_queued(std::uint64_t request, std::uint32_t replica, SimTime now,
-                 SimTime at_gateway) override;
+                 SimTime at_gateway, SimTime lost) override;
   void on_plan(const PlanFacts& plan) override;
   void on_first_token(std::uint64_t request, SimTime now, const LatencySplit& split) override;
   void on_token_gaps(SimTime gap, std::int64_t count, SimTime now) override;

@@ -27,7 +27,7 @@ SimTime parse_seconds(const std::string& text, SimTime absent, const std::string
   return SimTime::from_seconds(seconds);
 }
 
-double share(std::int64_t part, std::int64_t whole) {
+double kv_share(std::int64_t part, std::int64_t whole) {
   return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0.0;
 }
 
@@ -169,7 +169,7 @@ void Timeline::on_step(const StepRecord& step) {
   counter(replica, step.replica, "running", step.start, static_cast<double>(step.running));
   counter(replica, step.replica, "waiting", step.start, static_cast<double>(step.waiting));
   counter(replica, step.replica, "kv_cache_usage", step.start,
-          share(step.kv_blocks, step.kv_blocks_total));
+          kv_share(step.kv_blocks, step.kv_blocks_total));
   counter(replica, step.replica, "batched_tokens", step.start,
           step.prefill_tokens + step.decode_tokens);
 }

@@ -7,12 +7,12 @@
 namespace headway {
 namespace {
 
-constexpr std::size_t kFlushBytes = 1 << 16;
+constexpr std::size_t kTraceFlushBytes = 1 << 16;
 
 }  // namespace
 
 TraceEvents::TraceEvents(const std::string& path) : file_(path) {
-  buffer_.reserve(kFlushBytes + 1024);
+  buffer_.reserve(kTraceFlushBytes + 1024);
   buffer_ = R"({"displayTimeUnit":"ms","traceEvents":[)";
 }
 
@@ -84,7 +84,7 @@ void TraceEvents::arguments(
 
 void TraceEvents::end() {
   buffer_ += '}';
-  if (buffer_.size() < kFlushBytes) return;
+  if (buffer_.size() < kTraceFlushBytes) return;
   file_.write(buffer_);
   buffer_.clear();
 }

@@ -109,7 +109,7 @@ TEST_CASE("a life in two replicas: the prompt here, the answer there", "[unit]")
   LifeObserver observer;
   SequenceFacts part{.request = 7, .tokens = 10, .prefill = true, .starts = true};
   observer.on_arrival(7, ms(0));
-  observer.on_queued(7, 0, ms(1), {});
+  observer.on_queued(7, 0, ms(1), {}, {});
   const auto plan = [&](std::uint32_t replica, double at, const TimeLedger& ledger) {
     PlanFacts facts{.replica = replica, .now = ms(at), .ledger = ledger};
     facts.sequences = {&part, 1};
