@@ -43,7 +43,7 @@ class Recorder final : public Arguments {
     add(name, metavar, help).repeats = true;
   }
   void number(const std::string& name, const std::string& metavar, std::optional<std::int64_t>&,
-              std::int64_t, const std::string& help) override {
+              WholeRange, const std::string& help) override {
     add(name, metavar, help);
   }
   void real(const std::string& name, const std::string& metavar, std::optional<double>&,
