@@ -8,12 +8,12 @@ using namespace headway;
 
 namespace {
 
-struct Records : Observer {
+struct HeardEnds : Observer {
   std::map<std::uint64_t, RequestRecord> finished;
   void on_finish(const RequestRecord& r) override { finished[r.id] = r; }
 };
 
-SchedulerConfig config(const std::string& scheduler, std::int64_t usable_blocks) {
+SchedulerConfig handover_config(const std::string& scheduler, std::int64_t usable_blocks) {
   SchedulerConfig c;
   c.engine.scheduler = scheduler;
   c.engine.block_size = 4;
@@ -26,12 +26,12 @@ SchedulerConfig config(const std::string& scheduler, std::int64_t usable_blocks)
 }
 
 // Steps of 1 ms and 0.1 ms for a prompt token: a prompt of 10 takes 2 ms.
-struct Engine {
-  Records records;
+struct HandoverEngine {
+  HeardEnds records;
   Observer* observers[1] = {&records};
   Replica replica;
 
-  explicit Engine(const SchedulerConfig& c)
+  explicit HandoverEngine(const SchedulerConfig& c)
       : replica({.max_model_len = c.engine.max_model_len,
                  .batches_in_flight = c.batches_in_flight,
                  .skip_ahead = true},
@@ -50,7 +50,7 @@ struct Engine {
   }
 };
 
-Request request(std::uint64_t id, std::int32_t prompt, std::int32_t output) {
+Request prompt_of(std::uint64_t id, std::int32_t prompt, std::int32_t output) {
   Request r;
   r.id = id;
   r.prompt_tokens = prompt;
@@ -58,7 +58,9 @@ Request request(std::uint64_t id, std::int32_t prompt, std::int32_t output) {
   return r;
 }
 
-SimTime part(const RequestRecord& r, LatencyPart p) { return r.split[static_cast<std::size_t>(p)]; }
+SimTime latency_part(const RequestRecord& r, LatencyPart p) {
+  return r.split[static_cast<std::size_t>(p)];
+}
 
 }  // namespace
 
@@ -66,8 +68,9 @@ TEST_CASE("a request goes on in another replica: all times in closed form", "[un
   for (const SchedulerEntry& row : scheduler_table()) {
     if (!row.receives_kv) continue;
     INFO(row.name);
-    Engine prompts(config(std::string(row.name), 64)), answers(config(std::string(row.name), 64));
-    prompts.replica.submit_prompt(request(7, 10, 4), SimTime());
+    HandoverEngine prompts(handover_config(std::string(row.name), 64)),
+        answers(handover_config(std::string(row.name), 64));
+    prompts.replica.submit_prompt(prompt_of(7, 10, 4), SimTime());
     REQUIRE(prompts.step(SimTime()) == SimTime::from_ms(2));
     std::vector<Handover> begun = prompts.handovers();
     REQUIRE(begun.size() == 1);
@@ -87,25 +90,26 @@ TEST_CASE("a request goes on in another replica: all times in closed form", "[un
     CHECK(prompts.replica.scheduler().kv_usage().held_blocks == 0);
 
     SimTime now = SimTime::from_ms(6);  // it waits a millisecond for a look at the queue
-    for (int turn = 0; turn < 3 && answers.replica.outstanding() > 0; ++turn) now = answers.step(now);
+    for (int turn = 0; turn < 3 && answers.replica.outstanding() > 0; ++turn)
+      now = answers.step(now);
     const RequestRecord& r = answers.records.finished.at(7);
     CHECK(r.first_token == SimTime::from_ms(2));
     CHECK(r.finish == SimTime::from_ms(9));
     CHECK(r.output_tokens == 4);
     CHECK(r.max_itl == SimTime::from_ms(5));  // from the first token to the second
-    CHECK(part(r, LatencyPart::kPrefill) == SimTime::from_ms(2));
-    CHECK(part(r, LatencyPart::kTransfer) == SimTime::from_ms(3));
-    CHECK(part(r, LatencyPart::kQueue) == SimTime::from_ms(1));
-    CHECK(part(r, LatencyPart::kDecode) == SimTime::from_ms(3));
+    CHECK(latency_part(r, LatencyPart::kPrefill) == SimTime::from_ms(2));
+    CHECK(latency_part(r, LatencyPart::kTransfer) == SimTime::from_ms(3));
+    CHECK(latency_part(r, LatencyPart::kQueue) == SimTime::from_ms(1));
+    CHECK(latency_part(r, LatencyPart::kDecode) == SimTime::from_ms(3));
     prompts.replica.check_drained();
     answers.replica.check_drained();
   }
 }
 
 TEST_CASE("KV that is still to be sent leaves no room for the next prompt", "[unit][replica][pd]") {
-  Engine prompts(config("vllm-v1", 4));  // 16 tokens
-  prompts.replica.submit_prompt(request(0, 10, 4), SimTime());
-  prompts.replica.submit_prompt(request(1, 10, 4), SimTime());
+  HandoverEngine prompts(handover_config("vllm-v1", 4));  // 16 tokens
+  prompts.replica.submit_prompt(prompt_of(0, 10, 4), SimTime());
+  prompts.replica.submit_prompt(prompt_of(1, 10, 4), SimTime());
   CHECK(prompts.step(SimTime()) == SimTime::from_ms(2));  // the second finds no blocks
   CHECK(prompts.step(SimTime::from_ms(2)) == SimTime::never());
   std::vector<Handover> begun = prompts.handovers();
@@ -120,9 +124,9 @@ TEST_CASE("KV that is still to be sent leaves no room for the next prompt", "[un
 
 TEST_CASE("a replica without room for a prompt's KV says so, or that it never will",
           "[unit][replica][pd]") {
-  Engine prompts(config("vllm-v1", 64)), answers(config("vllm-v1", 4));
+  HandoverEngine prompts(handover_config("vllm-v1", 64)), answers(handover_config("vllm-v1", 4));
   for (std::uint64_t id = 0; id < 3; ++id) {
-    prompts.replica.submit_prompt(request(id, id == 2 ? 20 : 10, 4), SimTime());
+    prompts.replica.submit_prompt(prompt_of(id, id == 2 ? 20 : 10, 4), SimTime());
   }
   const SimTime now = prompts.step(SimTime());
   std::vector<Handover> begun = prompts.handovers();
@@ -143,10 +147,10 @@ TEST_CASE("a replica without room for a prompt's KV says so, or that it never wi
 }
 
 TEST_CASE("KV that the receiving replica has cached is not asked for", "[unit][replica][pd]") {
-  SchedulerConfig c = config("vllm-v1", 64);
+  SchedulerConfig c = handover_config("vllm-v1", 64);
   c.engine.enable_prefix_caching = true;
-  Engine prompts(c), answers(c);
-  Request shared = request(0, 14, 2);
+  HandoverEngine prompts(c), answers(c);
+  Request shared = prompt_of(0, 14, 2);
   shared.prefix_group = 3;
   shared.prefix_tokens = 10;
   SimTime now;
