@@ -44,6 +44,12 @@ missing_packages() {
   have_header catch2/catch.hpp || have_header catch2/catch_all.hpp || printf 'catch2 '
 }
 
+# What only the report page (--report) needs: the program builds without it.
+missing_optional_packages() {
+  command -v node >/dev/null 2>&1 || command -v nodejs >/dev/null 2>&1 || printf 'nodejs '
+  command -v npm >/dev/null 2>&1 || printf 'npm '
+}
+
 as_root() {
   if [ "$(id -u)" -eq 0 ]; then
     "$@"
@@ -52,7 +58,35 @@ as_root() {
   fi
 }
 
+may_install() { # without a question that nobody answers
+  command -v apt-get >/dev/null 2>&1 || return 1
+  [ "$(id -u)" -eq 0 ] && return
+  command -v sudo >/dev/null 2>&1 && { [ -t 0 ] || sudo -n true 2>/dev/null; }
+}
+
+apt() { # apt ACTION [words]
+  # shellcheck disable=SC2068  # lists of words
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=600 $@ >&2
+}
+
 install_deps() {
+  install_needed
+  install_optional
+}
+
+install_optional() {
+  packages=$(missing_optional_packages)
+  [ -n "$packages" ] || return 0
+  if may_install; then
+    say "installing for the report page: $packages"
+    apt update -q || say "apt-get update failed; trying with the package lists that are here"
+    apt install -y -q --no-install-recommends "$packages" || say "apt-get could not install: $packages"
+  fi
+  left=$(missing_optional_packages)
+  [ -z "$left" ] || say "going on without $left(--report needs them, nothing else does)"
+}
+
+install_needed() {
   packages=$(missing_packages)
   if [ -z "$packages" ]; then
     return
@@ -68,14 +102,8 @@ install_deps() {
     fi
   fi
   say "installing them with apt-get"
-  lock='-o DPkg::Lock::Timeout=600'
-  # shellcheck disable=SC2086  # lists of words
-  {
-    as_root env DEBIAN_FRONTEND=noninteractive apt-get $lock update -q ||
-      say "apt-get update failed; trying with the package lists that are here"
-    as_root env DEBIAN_FRONTEND=noninteractive apt-get $lock install -y -q \
-      --no-install-recommends $packages || fail "apt-get could not install: $packages"
-  } >&2
+  apt update -q || say "apt-get update failed; trying with the package lists that are here"
+  apt install -y -q --no-install-recommends "$packages" || fail "apt-get could not install: $packages"
   left=$(missing_packages)
   [ -z "$left" ] || fail "still missing after installing: $left"
 }
@@ -110,7 +138,12 @@ case "${1:-}" in
   demo)
     install_deps
     build release headway -DHEADWAY_TESTS=OFF -DHEADWAY_UNITY=ON  # the profiler and the engine are not needed for it
-    exec build/headway compare scenarios/demo.json --vary engine.scheduler=static,orca,vllm-v1
+    set -- compare scenarios/demo.json --vary engine.scheduler=static,orca,vllm-v1
+    if build/headway version | grep -q '^report page .*yes'; then
+      set -- "$@" --report build/demo.html
+      say "the figures go to build/demo.html, which opens in a browser"
+    fi
+    exec build/headway "$@"
     ;;
   test)
     install_deps

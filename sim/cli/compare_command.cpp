@@ -156,9 +156,11 @@ class CompareCommand final : public Command {
     std::vector<ParetoPoint> points;
     for (std::size_t i = 0; i < rows.size(); ++i) {
       const Execution& run = runs[i * each];
-      for (const std::string& note : report_notes(run)) head.notes.push_back(rows[i].label + ": " + note);
       points.push_back(pareto_point(rows[i].label, gpus_of(scenarios[i]), run.summary, true));
       if (i >= recorders_.size()) continue;
+      for (std::string& note : report_notes(run, rows[i].label + ": ")) {
+        head.notes.push_back(std::move(note));
+      }
       shown.push_back(report_run(rows[i].label, rows[i].explanation, run, recorders_[i]));
     }
     const ComparedRuns compared{rows, shown, points, scenarios.front().seed};

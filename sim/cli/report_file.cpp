@@ -22,12 +22,19 @@ ReportRun report_run(const std::string& label, std::string explanation, const Ex
   return {label, std::move(explanation), &run.summary, &run.info, &run.curves, &recorder};
 }
 
-std::vector<std::string> report_notes(const Execution& run) {
+std::vector<std::string> report_notes(const Execution& run, const std::string& before) {
+  constexpr std::size_t kMostNotes = 8;
   std::vector<std::string> notes;
+  std::size_t more = 0;
   std::istringstream lines(notes_text(run));
   for (std::string line; std::getline(lines, line);) {
-    notes.push_back(line.starts_with("note: ") ? line.substr(6) : line);
+    if (notes.size() == kMostNotes) {
+      ++more;
+    } else {
+      notes.push_back(before + (line.starts_with("note: ") ? line.substr(6) : line));
+    }
   }
+  if (more > 0) notes.push_back(before + std::to_string(more) + " more notes of this kind");
   return notes;
 }
 

@@ -22,7 +22,8 @@ std::unique_ptr<OutputFile> open_report(const std::string& path);
 // `run`, `explanation` (moved) and `recorder` as a report shows them; they must outlive it.
 ReportRun report_run(const std::string& label, std::string explanation, const Execution& run,
                      const RunRecorder& recorder);
-// Notes of a run one by one, for the head of a report.
-std::vector<std::string> report_notes(const Execution& run);
+// Notes of a run one by one, for the head of a report; each begins with `before`. Of many (a reason
+// a prompt length) the first, and how many more there are.
+std::vector<std::string> report_notes(const Execution& run, const std::string& before = "");
 
 }  // namespace headway

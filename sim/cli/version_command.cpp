@@ -5,6 +5,7 @@
 #include "sim/cli/commands.h"
 #include "sim/cli/console.h"
 #include "sim/core/build_info.h"
+#include "sim/report/html_page.h"
 #include "sim/study/sweep_mpi.h"
 
 namespace headway {
@@ -20,6 +21,11 @@ std::string compiler() {
 #endif
 }
 
+std::string page() {
+  const ReportPage page = report_page();
+  return page.html.empty() ? "no (" + std::string(page.fault) + ")" : "yes";
+}
+
 class VersionCommand final : public Command {
  public:
   void declare(Arguments&) override {}
@@ -29,7 +35,7 @@ class VersionCommand final : public Command {
                               std::to_string(BOOST_VERSION % 100);
     print_out("headway " + program_version() + "\ncompiler " + compiler() + "\nBoost " + boost +
               "\nzlib " ZLIB_VERSION "\nCUDA " + (built_with_cuda() ? "yes" : "no") +
-              "\nMPI " + (built_with_mpi() ? "yes" : "no") + "\n");
+              "\nMPI " + (built_with_mpi() ? "yes" : "no") + "\nreport page " + page() + "\n");
     return 0;
   }
 };

@@ -55,7 +55,7 @@ TEST_CASE("version says what was built", "[cli]") {
   const ProgramResult version = run_program({"version"});
   REQUIRE(version.exit_code == 0);
   REQUIRE(version.out.starts_with("headway 0."));
-  for (const char* part : {"compiler ", "Boost 1.", "CUDA "}) {
+  for (const char* part : {"compiler ", "Boost 1.", "CUDA ", "report page "}) {
     REQUIRE_THAT(version.out, ContainsSubstring(part));
   }
 }

@@ -13,7 +13,7 @@ stub() { # stub NAME BODY
   chmod +x "$work/bin/$1"
 }
 # The tools that setup.sh itself needs, and nothing else of the machine.
-for tool in sh dirname printf sed env nproc rm; do
+for tool in sh dirname printf sed env nproc rm cp; do
   path=$(command -v "$tool")
   case $path in /*) ln -s "$path" "$work/bin/$tool" ;; esac
 done
@@ -43,6 +43,8 @@ run() { # run: setup.sh with only the stand-ins on the PATH; its exit code
 }
 
 stub cmake 'exit 0'
+stub node 'exit 0'
+stub npm 'exit 0'
 stub ninja 'exit 0'
 stub id 'echo 0'
 
@@ -52,6 +54,27 @@ stub apt-get "echo \"\$*\" >>'$log'; exit 1"
 run
 exits 0
 untouched
+
+# Only what the report page needs is missing: it is installed ...
+rm "$work/bin/node" "$work/bin/npm"
+stub apt-get "echo \"\$*\" >>'$log'; case \"\$*\" in *install*) cp '$work/bin/ninja' '$work/bin/node'; cp '$work/bin/ninja' '$work/bin/npm' ;; esac"
+run
+exits 0
+expect '--no-install-recommends nodejs npm' "$log"
+# ... and where it cannot be, all else goes on.
+rm "$work/bin/node" "$log"
+stub apt-get 'exit 100'
+run
+exits 0
+expect 'going on without nodejs' "$work/out"
+stub id 'echo 1000'
+stub apt-get "echo \"\$*\" >>'$log'"
+run
+exits 0
+untouched
+expect 'going on without nodejs' "$work/out"
+stub id 'echo 0'
+stub node 'exit 0'
 
 # No headers, root: one install of the named packages, after which they are there.
 stub c++ 'exit 1'

@@ -71,7 +71,7 @@ function show(report: Report): void {
     paretoSection(report),
     finished ? latencySection(report) : null,
     finished ? attributionSection(report) : null,
-    report.runs.some((run) => run.summary.num_prompts > 0) ? timeSection(report) : null,
+    stepped ? timeSection(report) : null,
     stepped ? engineSection(report) : null,
     configurationSection(report),
   ];
