@@ -38,12 +38,10 @@ class CapacityCommand final : public Command {
         throw InputError({"command line", place, flag + " beside --plan",
                           "the plan alone, which names its scenario, set and limit"});
       }
-      if (!report_path_.empty()) {
-        throw InputError({"command line", "--report", "a report of --plan", "--svg FILE.svg"});
-      }
       const RunOptions options = scenario_.run_options();
       return plan_.run(capacity_, {options.threads, scenario_.quiet(), json_,
-                                   options.step_by_step, result_path_});
+                                   options.step_by_step, result_path_, report_path_,
+                                   command_line()});
     }
     if (const std::string flag = plan_.plan_flag(); !flag.empty()) {
       throw InputError({"command line", flag, "no plan", "--plan PLAN.json beside it"});

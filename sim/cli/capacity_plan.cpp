@@ -9,11 +9,14 @@
 #include "sim/cli/console.h"
 #include "sim/cli/execute.h"
 #include "sim/cli/outputs.h"
+#include "sim/cli/report_file.h"
 #include "sim/cli/sweep_progress.h"
 #include "sim/core/build_info.h"
 #include "sim/core/errors.h"
 #include "sim/core/output_file.h"
 #include "sim/core/parallel.h"
+#include "sim/report/html_page.h"
+#include "sim/report/html_plan.h"
 #include "sim/report/pareto_text.h"
 #include "sim/scenario/check.h"
 
@@ -86,8 +89,10 @@ int CapacityPlan::run(const CapacityArguments& capacity, const Common& common) {
   outputs.claim("--save-result", common.result_path);
   outputs.claim("--csv", csv_path_);
   outputs.claim("--svg", svg_path_);
+  outputs.claim("--report", common.report_path);
+  const std::unique_ptr<OutputFile> report = open_report(common.report_path);
   const ParetoTable table = pareto_table(plan, how, results(plan, how, common));
-  write(table, common);
+  write(table, common, report.get());
   return exit_code(table, strict_);
 }
 
@@ -129,11 +134,12 @@ std::vector<PointResult> CapacityPlan::results(const Plan& plan, const ParetoOpt
 }
 
 // The files appear together, after the last point.
-void CapacityPlan::write(const ParetoTable& table, const Common& common) const {
+void CapacityPlan::write(const ParetoTable& table, const Common& common, OutputFile* report) const {
   Outputs outputs;
   const std::string json = pareto_json(table).dump(2) + "\n";
   const std::string text = common.json ? json : pareto_text(table, all_);
-  const bool to_stdout = common.result_path == "-" || csv_path_ == "-" || svg_path_ == "-";
+  const bool to_stdout = common.result_path == "-" || csv_path_ == "-" || svg_path_ == "-" ||
+                         common.report_path == "-";
   if (!to_stdout)
     print_out(text);
   else if (!common.quiet)
@@ -147,6 +153,10 @@ void CapacityPlan::write(const ParetoTable& table, const Common& common) const {
   file(common.result_path, json);
   file(csv_path_, pareto_csv(table));
   file(svg_path_, pareto_svg(table));
+  if (report == nullptr) return;
+  const ReportHead head{table.name, common.command_line, {}};
+  report->write(report_html(report_page(), [&](std::size_t) { return plan_report(head, table); }));
+  outputs.commit(common.report_path, *report);
 }
 
 }  // namespace headway

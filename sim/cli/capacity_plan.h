@@ -4,6 +4,7 @@
 
 #include "sim/cli/capacity_arguments.h"
 #include "sim/cli/command.h"
+#include "sim/core/output_file.h"
 #include "sim/study/pareto.h"
 
 namespace headway {
@@ -15,7 +16,8 @@ class CapacityPlan {
   struct Common {
     int threads = 1;
     bool quiet = false, json = false, step_by_step = false;
-    std::string result_path;  // "" = none
+    std::string result_path, report_path;  // "" = none
+    std::string command_line;
   };
 
   void declare(Arguments& arguments);
@@ -28,7 +30,7 @@ class CapacityPlan {
   ParetoOptions options(const CapacityArguments& capacity, const Common& common) const;
   std::vector<PointResult> results(const Plan& plan, const ParetoOptions& options,
                                    const Common& common) const;
-  void write(const ParetoTable& table, const Common& common) const;
+  void write(const ParetoTable& table, const Common& common, OutputFile* report) const;
 
   std::string plan_path_, folder_, csv_path_, svg_path_;
   bool fixed_load_ = false, all_ = false, force_ = false, strict_ = false;

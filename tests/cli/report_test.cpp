@@ -109,6 +109,29 @@ TEST_CASE("capacity --report shows every run that was tried", "[cli]") {
   CHECK(data_of(report).at("runs").size() == 1);
 }
 
+TEST_CASE("capacity --plan --report shows every setup, and the front of those that can run", "[cli]") {
+  if (!has_page()) return;
+  const TempFolder folder;
+  folder.write("s.json", kSmall);
+  const std::string plan = folder.write("p.json", R"({"scenario": "s.json", "set": {"slo": {}},
+    "axes": {"parallel.tensor_parallel_size": [1, 2, 3], "engine.max_num_seqs": [4, 64]}})");
+  const std::string report = folder / "r.html";
+  REQUIRE(run_program({"capacity", "--plan", plan, "--fixed-load", "--report", report}).exit_code == 0);
+  const auto data = data_of(report);
+  CHECK(data.at("kind") == "plan");
+  CHECK(data.at("plan").at("setups").size() == 6);
+  std::int64_t fine = 0, refused = 0, front = 0;
+  for (const auto& setup : data.at("plan").at("setups")) {
+    fine += setup.at("status") == "ok" ? 1 : 0;
+    refused += setup.at("reason").get<std::string>().empty() ? 0 : 1;
+    front += setup.value("on_front", false) ? 1 : 0;
+  }
+  CHECK(fine == 4);
+  CHECK(refused == 2);  // 32 heads on three GPUs
+  CHECK(data.at("pareto").at("tried") == 4);
+  CHECK(static_cast<std::int64_t>(data.at("pareto").at("points").size()) == front);
+}
+
 TEST_CASE("a report that cannot be written, or has another output's name, is refused at once", "[cli]") {
   if (!has_page()) return;
   const TempFolder folder;

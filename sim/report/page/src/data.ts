@@ -107,9 +107,32 @@ export interface Pareto {
   tried: number;
 }
 
+/** Of `capacity --plan`. */
+export interface Plan {
+  keys: string; // what the labels are values of
+  load_unit: string;
+  setups: {
+    label: string;
+    status: string; // "ok", or why there is nothing more
+    reason: string;
+    on_front?: boolean;
+    gpus?: number;
+    load?: number;
+    load_low?: number;
+    load_high?: number;
+    tokens_per_s_per_user?: number;
+    tokens_per_s_per_gpu?: number;
+    usd_per_million_output_tokens?: number;
+    ttft_p99_ms?: number;
+    tpot_mean_ms?: number;
+    goodput?: Num;
+    attainment?: Num;
+  }[];
+}
+
 export interface Report {
   schema_version: number;
-  kind: "run" | "compare" | "capacity";
+  kind: "run" | "compare" | "capacity" | "plan";
   title: string;
   command: string;
   version?: string;
@@ -123,4 +146,5 @@ export interface Report {
   compare?: Compare;
   capacity?: Capacity;
   pareto?: Pareto;
+  plan?: Plan;
 }

@@ -7,9 +7,10 @@ import { engineSection } from "./engine";
 import { definitionsNode, emptyNote, headlineCards, verdictNode } from "./headline";
 import { attributionSection, latencySection } from "./latency";
 import { timeSection } from "./overtime";
+import { planSection } from "./plan";
 
 function header(report: Report): HTMLElement {
-  const kind = { run: "Run", compare: "Comparison", capacity: "Capacity" }[report.kind];
+  const kind = { run: "Run", compare: "Comparison", capacity: "Capacity", plan: "Capacity of a plan's setups" }[report.kind];
   const node = el("header", {}, el("p.kind", {}, `Headway · ${kind}`), el("h1", {}, report.title || "A run"));
   if (report.capacity) {
     const text = report.capacity.text;
@@ -48,11 +49,11 @@ function configurationSection(report: Report): HTMLElement {
     el("p", {}, "The command that made this report:"),
     el("div.command", {}, el("pre", { tabindex: "0" }, report.command), copyButton(report.command)),
     el("p.note", {}, facts.join(" · ")),
-    json(report.kind === "compare" ? `Scenario, resolved, of ${report.runs[0]?.label ?? "the first"}` : "Scenario, resolved (save it as a file to run it again)", report.scenario),
+    report.scenario === null ? null : json(report.kind === "compare" ? `Scenario, resolved, of ${report.runs[0]?.label ?? "the first"}` : "Scenario, resolved (save it as a file to run it again)", report.scenario),
     ...(changed.length ? [json("What the other variants change", Object.fromEntries(changed.map((run) => [run.label, run.changes])))] : []),
     first?.profile ? json("Where the kernel times were measured", first.profile) : null,
     first ? json("KV memory budget", first.kv) : null,
-    el("p.note", {}, "What was thinned for this page:"),
+    report.thinned.length ? el("p.note", {}, "What was thinned for this page:") : null,
     el("ul.note", {}, ...report.thinned.map((text) => el("li", {}, text))));
 }
 
@@ -66,6 +67,7 @@ function show(report: Report): void {
     emptyNote(report),
     report.kind !== "compare" && report.runs[0] ? headlineCards(report.runs[0]) : null,
     definitionsNode(),
+    planSection(report),
     compareSection(report),
     capacitySection(report),
     paretoSection(report),
