@@ -19,7 +19,10 @@ std::vector<ParetoPoint> pareto_front(std::vector<ParetoPoint> points) {
   std::vector<ParetoPoint> front;
   for (ParetoPoint& point : points) {
     const bool first = front.empty() || front.back().gpus != point.gpus;
-    if (first || point.tokens_per_s_per_gpu > front.back().tokens_per_s_per_gpu) {
+    const bool equal = !first &&
+                       point.tokens_per_s_per_user == front.back().tokens_per_s_per_user &&
+                       point.tokens_per_s_per_gpu == front.back().tokens_per_s_per_gpu;
+    if (first || equal || point.tokens_per_s_per_gpu > front.back().tokens_per_s_per_gpu) {
       front.push_back(std::move(point));
     }
   }

@@ -16,7 +16,7 @@ struct ParetoPoint {
 };
 
 // What no other point with as many GPUs beats in one of the two and equals in the other: by GPUs,
-// then by tokens a user. Of equal points the first stays. Points that are not finite and above 0 in
+// then by tokens a user. Of equal points all stay. Points that are not finite and above 0 in
 // both are left out.
 std::vector<ParetoPoint> pareto_front(std::vector<ParetoPoint> points);
 

@@ -19,9 +19,9 @@ TEST_CASE("Pareto front: what another beats in both is left out, by GPU count", 
                                    {"middle", 1, 20, 500, true},
                                    {"fast and idle", 1, 90, 50, true},
                                    {"two", 2, 15, 100, true},  // beaten by none with two GPUs
-                                   {"as fast, no better", 2, 15, 100, true}});
+                                   {"its equal", 2, 15, 100, true}});
   CHECK(labels(front) ==
-        std::vector<std::string>{"slow and busy", "middle", "fast and idle", "two"});
+        std::vector<std::string>{"slow and busy", "middle", "fast and idle", "two", "its equal"});
 }
 
 TEST_CASE("Pareto front: what is no trade is no point", "[unit]") {
