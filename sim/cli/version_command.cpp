@@ -21,7 +21,7 @@ std::string compiler() {
 #endif
 }
 
-std::string page() {
+std::string report_page_text() {
   const ReportPage page = report_page();
   return page.html.empty() ? "no (" + std::string(page.fault) + ")" : "yes";
 }
@@ -35,7 +35,7 @@ class VersionCommand final : public Command {
                               std::to_string(BOOST_VERSION % 100);
     print_out("headway " + program_version() + "\ncompiler " + compiler() + "\nBoost " + boost +
               "\nzlib " ZLIB_VERSION "\nCUDA " + (built_with_cuda() ? "yes" : "no") +
-              "\nMPI " + (built_with_mpi() ? "yes" : "no") + "\nreport page " + page() + "\n");
+              "\nMPI " + (built_with_mpi() ? "yes" : "no") + "\nreport page " + report_page_text() + "\n");
     return 0;
   }
 };
