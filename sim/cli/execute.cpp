@@ -7,9 +7,9 @@
 #include "sim/core/build_info.h"
 #include "sim/metrics/background.h"
 #include "sim/metrics/pool_metrics.h"
-#include "sim/metrics/run_metrics.h"
 #include "sim/report/progress.h"
 #include "sim/report/terminal.h"
+#include "sim/scenario/metrics_options.h"
 #include "sim/scenario/parse.h"
 #include "sim/scenario/pools.h"
 
@@ -124,14 +124,12 @@ std::vector<PoolInfo> describe_pools(const Scenario& scenario, const std::vector
 
 }  // namespace
 
-SloLimits slo_limits(const Scenario& s) { return {s.slo.ttft_ms, s.slo.tpot_ms, s.slo.e2el_ms}; }
-
 bool wants_progress(bool quiet) { return !quiet && is_terminal(stderr); }
 
 Execution execute(const Scenario& scenario, std::span<Observer* const> extra, bool show_progress,
                   const RunOptions& options, const Profile* profile, bool with_curves) {
   const WorkloadOptions& w = scenario.workload;
-  RunMetrics metrics({slo_limits(scenario), false});
+  RunMetrics metrics(metrics_options(scenario.slo));
   FailureCounter failures;
   ProgressLine progress(stderr, show_progress,
                         w.limit > 0         ? w.limit

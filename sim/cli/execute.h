@@ -36,6 +36,4 @@ std::string notes_text(const Execution& execution);
 // Whether to draw progress: stderr is a terminal and nobody asked for quiet.
 bool wants_progress(bool quiet);
 
-SloLimits slo_limits(const Scenario& scenario);
-
 }  // namespace headway

@@ -57,9 +57,10 @@ class RunCommand final : public Command {
     std::vector<Observer*> observers;
     if (!result_path_.empty()) result = std::make_unique<OutputFile>(result_path_);
     if (!requests_path_.empty()) {
-      requests = std::make_unique<RequestsCsv>(requests_path_, slo_limits(scenario),
+      requests = std::make_unique<RequestsCsv>(requests_path_, scenario.slo.limits(),
                                                replicas_fail(scenario) ||
-                                                   !scenario.cluster.transfer.rule.empty());
+                                                   !scenario.cluster.transfer.rule.empty(),
+                                               scenario.slo.classes);
       observers.push_back(requests.get());
     }
     if (!steps_path_.empty()) {

@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "sim/cluster/router_needs.h"
 #include "sim/cluster/simulation_loop.h"
 #include "sim/core/errors.h"
 #include "sim/core/hash.h"
@@ -29,7 +30,7 @@ Simulation::Simulation(const Scenario& scenario, const std::vector<PoolPlan>& po
       observers_(listeners(observers, control_)),
       client_(open(scenario), scenario.workload.max_concurrency),
       router_entry_(find_router(scenario.cluster.router)),
-      router_(router_entry_.make({scenario.seed})),
+      router_(router_entry_.make({scenario.seed, scenario.cluster.router_options})),
       gateway_(scenario.cluster.admission),
       fleet_(pools, observers_, options.step_by_step),
       step_ends_(fleet_.seats()) {
@@ -54,6 +55,7 @@ RunOutcome Simulation::run() {
 std::unique_ptr<RequestSource> Simulation::open(const Scenario& scenario) {
   auto source =
       open_workload(scenario.workload, scenario.folder(), scenario.seed, outcome_.notes);
+  source = with_router_needs(scenario, std::move(source));
   expected_ = source->size_hint();
   if (options_.threads > 1) source = read_ahead(std::move(source));
   return source;

@@ -50,8 +50,8 @@ void RequestsCsv::on_finish(const RequestRecord& r) {
     csv_.integer(r.replica);
   }
   csv_.text(r.finish_reason);
-  if (slo_.any()) {
-    csv_.text(judge_slo(slo_, r).all() ? "true" : "false");
+  if (const SloLimits& limits = limits_of(r, slo_, classes_); limits.any()) {
+    csv_.text(judge_slo(limits, r).all() ? "true" : "false");
   } else {
     csv_.empty();
   }

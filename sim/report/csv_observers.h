@@ -2,9 +2,11 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "sim/metrics/observer.h"
-#include "sim/metrics/slo.h"
+#include "sim/metrics/slo_class.h"
 #include "sim/report/csv_writer.h"
 
 namespace headway {
@@ -25,11 +27,13 @@ inline constexpr std::string_view kStepsCsvHeader =
 // The file appears at commit(), which the caller makes when the whole run has succeeded.
 class RequestsCsv final : public Observer {
  public:
-  // `between_replicas`: with kBetweenReplicasCsvHeader's columns.
-  RequestsCsv(const std::string& path, SloLimits slo, bool between_replicas = false)
+  // `between_replicas`: with kBetweenReplicasCsvHeader's columns. `slo` judges what is of no class.
+  RequestsCsv(const std::string& path, SloLimits slo, bool between_replicas = false,
+              std::vector<SloClass> classes = {})
       : csv_(path, std::string(kRequestsCsvHeader) +
                        std::string(between_replicas ? kBetweenReplicasCsvHeader : "")),
         slo_(slo),
+        classes_(std::move(classes)),
         between_replicas_(between_replicas) {}
   void on_finish(const RequestRecord& request) override;
   void commit() { csv_.commit(); }
@@ -37,6 +41,7 @@ class RequestsCsv final : public Observer {
  private:
   CsvWriter csv_;
   SloLimits slo_;
+  std::vector<SloClass> classes_;
   bool between_replicas_;
 };
 

@@ -90,6 +90,22 @@ Json engine_json(const UtilisationSummary& e) {
           {"gpu_time_share", classes}};
 }
 
+Json classes_json(const RunSummary& s) {
+  Json list = Json::array();
+  for (const ClassSummary& c : s.classes) {
+    list.push_back({{"name", c.name},
+                    {"requests", c.requests},
+                    {"completed", c.completed},
+                    {"slo_attainment", or_null(c.slo_attainment)},
+                    {"request_goodput", or_null(c.request_goodput)},
+                    {"mean_ttft_ms", c.mean_ttft_ms},
+                    {"p99_ttft_ms", c.p99_ttft_ms},
+                    {"p99_tpot_ms", c.p99_tpot_ms},
+                    {"p99_e2el_ms", c.p99_e2el_ms}});
+  }
+  return list;
+}
+
 Json slo_json(const RunSummary& s) {
   if (!s.slo.any()) return {};
   return {{"ttft_ms", or_null(s.slo.ttft_ms)},
@@ -196,6 +212,7 @@ Json headway_json(const RunSummary& s, const RunInfo& info) {
   out["profile"] = embedded(info.profile_json);
   out["engine"] = engine_json(s.engine);
   out["slo"] = slo_json(s);
+  if (!s.classes.empty()) out["classes"] = classes_json(s);
   out["verdict"] = verdict_json(s.verdict);
   out["mean_held_ms"] = s.mean_held_ms;
   out["steps_skipped"] = info.steps_skipped;

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "sim/core/text_table.h"
 #include "sim/report/names.h"
 
 namespace headway {
@@ -185,17 +186,35 @@ std::string gpu_section(const UtilisationSummary& e) {
 }
 
 std::string slo_section(const RunSummary& s) {
-  if (!s.slo.any()) return {};
+  if (!s.slo.any() && !s.slo_attainment) return {};
   std::string out = rule("Service level objectives");
+  const bool common = std::all_of(s.classes.begin(), s.classes.end(),
+                                  [&](const ClassSummary& c) { return c.limits == s.slo; });
   const auto limit = [&](std::string_view name, const auto& ms, const auto& share) {
-    if (!ms) return;
-    out += percent_row(fmt::format("{} <= {:g} ms", name, *ms), share.value_or(0));
+    if (!share && !ms) return;
+    const std::string label = common && ms ? fmt::format("{} <= {:g} ms", name, *ms)
+                                           : fmt::format("{} within its class's limit", name);
+    out += percent_row(label, share.value_or(0));
   };
   limit("TTFT", s.slo.ttft_ms, s.ttft_attainment);
   limit("TPOT", s.slo.tpot_ms, s.tpot_attainment);
   limit("E2EL", s.slo.e2el_ms, s.e2el_attainment);
   out += percent_row("SLO attainment", s.slo_attainment.value_or(0));
   return out;
+}
+
+// A table as wide as it needs to be.
+std::string classes_section(const RunSummary& s) {
+  if (s.classes.empty()) return {};
+  TextTable rows = {{"class", "requests", "met", "goodput/s", "mean TTFT", "p99 TTFT", "p99 TPOT"}};
+  const auto ms = [](double value) { return fmt::format("{:.1f}", value); };
+  for (const ClassSummary& c : s.classes) {
+    rows.push_back({c.name, fmt::format("{}", c.requests),
+                    c.slo_attainment ? fmt::format("{:.1f} %", 100 * *c.slo_attainment) : "-",
+                    c.request_goodput ? fmt::format("{:.2f}", *c.request_goodput) : "-",
+                    ms(c.mean_ttft_ms), ms(c.p99_ttft_ms), ms(c.p99_tpot_ms)});
+  }
+  return rule("Classes of requests (ms)") + aligned(rows);
 }
 
 std::string storm_sentence(const RunSummary& s) {
@@ -247,7 +266,7 @@ std::string serving_block(const RunSummary& s, const RunInfo& info) {
 std::string headway_block(const RunSummary& s, const RunInfo& info) {
   return latency_section(s) + engine_section(s, info) + pools_section(info) +
          memory_section(info) + gpu_section(s.engine) + slo_section(s) +
-         fmt::format("{:=^{}}\n", "", kBlockWidth) + verdict_line(s) + "\n";
+         classes_section(s) + fmt::format("{:=^{}}\n", "", kBlockWidth) + verdict_line(s) + "\n";
 }
 
 std::string verdict_line(const RunSummary& s) {

@@ -6,6 +6,7 @@
 #include "sim/core/errors.h"
 #include "sim/core/suggest.h"
 #include "sim/cost/operators.h"
+#include "sim/routing/router.h"
 #include "sim/scheduling/scheduler.h"
 
 namespace headway {
@@ -161,6 +162,52 @@ class Checker {
     }
   }
 
+  // An option is of one router; a router reads its own.
+  void router_options() const {
+    const RouterEntry& router = find_router(s_.cluster.router);
+    std::vector<std::string> own;
+    for (const RouterOption& o : router.options) own.emplace_back(o.name);
+    for (const auto& [name, value] : s_.cluster.router_options) {
+      if (std::find(own.begin(), own.end(), name) != own.end()) continue;
+      fail("cluster.router_options." + name, "an option that " + s_.cluster.router + " does not read",
+           own.empty() ? "no options: " + s_.cluster.router + " has none" : one_of(name, own));
+    }
+  }
+
+  // Of a trace, only reading it tells (cluster/simulation.cpp).
+  void router_need() const {
+    const WorkloadOptions& w = s_.workload;
+    const auto refuse = [&](const std::string& lack, const std::string& expected) {
+      fail("cluster.router", "\"" + s_.cluster.router + "\" on " + lack, expected);
+    };
+    if (!w.trace.empty()) return;
+    switch (find_router(s_.cluster.router).need) {
+      case RouterNeed::kNothing:
+        return;
+      case RouterNeed::kContent:
+        if (w.sessions) return;
+        refuse("a workload whose prompts have nothing in common",
+               "workload.sessions, a trace that names content, or another router");
+      case RouterNeed::kSessions:
+        if (w.sessions) return;
+        refuse("a workload without sessions",
+               "workload.sessions, a trace with session_id, or another router");
+      case RouterNeed::kPriorities:
+        if (std::any_of(w.tenants.begin(), w.tenants.end(),
+                        [](const TenantOptions& tenant) { return tenant.priority != 0; })) {
+          return;
+        }
+        refuse("a workload of one priority",
+               "workload.tenants with priorities, a trace with priority, or another router");
+    }
+  }
+
+  void slo() const {
+    if (s_.slo.by_tenant && !s_.slo.classes.empty()) {
+      fail("slo.by_tenant", "classes and numbers by tenant", "either of them");
+    }
+  }
+
  private:
   const Scenario& s_;
   const PlaceOf& place_of_;
@@ -172,6 +219,14 @@ void resolve_defaults(Scenario& scenario) {
   EngineOptions& e = scenario.engine;
   if (e.max_model_len == 0) e.max_model_len = scenario.model.max_position_embeddings;
   if (e.batch_size == 0) e.batch_size = e.max_num_seqs;
+  for (const RouterOption& o : find_router(scenario.cluster.router).options) {
+    scenario.cluster.router_options.emplace(o.name, o.initial);
+  }
+  for (SloClass& c : scenario.slo.classes) {
+    if (!c.limits.ttft_ms) c.limits.ttft_ms = scenario.slo.ttft_ms;
+    if (!c.limits.tpot_ms) c.limits.tpot_ms = scenario.slo.tpot_ms;
+    if (!c.limits.e2el_ms) c.limits.e2el_ms = scenario.slo.e2el_ms;
+  }
   if (scenario.speculation.acceptance_preset.empty()) return;
   SpeculationOptions with_preset = scenario.speculation;
   try {
@@ -190,6 +245,9 @@ void check_scenario(const Scenario& scenario, const PlaceOf& place_of) {
   check.parallel();
   check.generation();
   check.speculation();
+  check.router_options();
+  check.router_need();
+  check.slo();
   check.fleet();
 }
 

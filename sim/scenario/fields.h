@@ -8,6 +8,9 @@ namespace headway {
 
 const FieldTable<Scenario>& scenario_table();
 const FieldTable<EngineOptions>& engine_table();
+const FieldTable<SloOptions>& slo_table();
+const FieldTable<AdmissionOptions>& admission_table();
+FieldRow<ClusterOptions> router_options_field();
 const FieldTable<GpuSpec>& gpu_table();  // the figures that { base, ... } may override
 
 // The name, or { base, ... } with every figure that differs from the catalogue (names.cpp).

@@ -154,7 +154,8 @@ void add_transfer(FieldTable<C>& rows) {
 // Keys that stay out of a resolved scenario while they ask for nothing.
 const std::vector<std::string>& quiet_keys() {
   static const std::vector<std::string> keys{"startup_s", "failures", "failures_random", "on_failure",
-                                             "autoscaler", "disaggregation", "transfer"};
+                                             "autoscaler", "disaggregation", "transfer",
+                                             "admission", "router_options"};
   return keys;
 }
 
@@ -252,6 +253,8 @@ const FieldTable<C>& cluster_table() {
         in_group("alike", integer("replicas", &C::replicas, 1, kMostReplicas,
                                   "engines behind the router")),
         choice("router", &C::router, router_names(), "what chooses a replica"),
+        router_options_field(),
+        block("admission", &C::admission, admission_table, "who is let in, who waits, who is refused"),
         pools_field(),
     };
     add_lifecycle(rows);

@@ -145,16 +145,6 @@ const FieldTable<SpeculationOptions>& speculation_table() {
   return table;
 }
 
-const FieldTable<SloOptions>& slo_table() {
-  using S = SloOptions;
-  static const FieldTable<S> table = {
-      optional_number("ttft_ms", &S::ttft_ms, kAboveZero, 1e12, "limit on TTFT; null = none"),
-      optional_number("tpot_ms", &S::tpot_ms, kAboveZero, 1e12, "limit on TPOT; null = none"),
-      optional_number("e2el_ms", &S::e2el_ms, kAboveZero, 1e12, "limit on E2EL; null = none"),
-  };
-  return table;
-}
-
 // "h100-sxm", or { base: "h100-sxm", memory_bytes: ... }. Only the name is read here: names.cpp
 // looks it up, and applies the override to what it finds.
 FieldRow<Scenario> gpu_field() {

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -8,6 +10,7 @@
 #include <vector>
 
 #include "sim/hardware/gpu_spec.h"
+#include "sim/metrics/slo_class.h"
 #include "sim/model/model_spec.h"
 #include "sim/replica/speculation_options.h"
 #include "sim/scenario/admission_options.h"
@@ -49,6 +52,7 @@ struct PoolOptions {
 struct ClusterOptions {
   std::int32_t replicas = 1;           // where there are pools: of all of them
   std::string router = "round-robin";
+  std::map<std::string, double, std::less<>> router_options;  // RouterOptions (routing/router.h)
   std::vector<PoolOptions> pools;      // empty = replicas are alike
   AdmissionOptions admission;
   LifecycleOptions lifecycle;
@@ -57,7 +61,11 @@ struct ClusterOptions {
 
 struct SloOptions {               // limits in milliseconds; unset = no limit
   std::optional<double> ttft_ms, tpot_ms, e2el_ms;
-  bool any() const { return ttft_ms || tpot_ms || e2el_ms; }
+  std::vector<SloClass> classes;  // requests with limits of their own
+  bool by_tenant = false;         // numbers for each tenant (in the place of classes)
+
+  SloLimits limits() const { return {ttft_ms, tpot_ms, e2el_ms}; }
+  bool any() const { return limits().any(); }
 };
 
 // One complete configuration: the strict JSON of contract.md, every default filled in.

@@ -11,7 +11,7 @@
 #include "sim/core/errors.h"
 #include "sim/core/parallel.h"
 #include "sim/metrics/paired.h"
-#include "sim/metrics/run_metrics.h"
+#include "sim/scenario/metrics_options.h"
 
 namespace headway {
 namespace {
@@ -61,7 +61,7 @@ CapacityRun run_once(const Scenario& s, std::vector<Blueprint> blueprints,
                      const CapacityOptions& options, double load) {
   // Tables are shared, draws are the run's own.
   for (Blueprint& b : blueprints) b.seed = b.scheduler.seed = s.seed;
-  RunMetrics metrics({{s.slo.ttft_ms, s.slo.tpot_ms, s.slo.e2el_ms}, false});
+  RunMetrics metrics(metrics_options(s.slo));
   Observer* observers[] = {&metrics};
   RunOptions run_options;
   run_options.step_by_step = options.step_by_step;

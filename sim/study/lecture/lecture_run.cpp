@@ -1,6 +1,6 @@
 #include "sim/study/lecture/lecture_run.h"
 
-#include "sim/metrics/run_metrics.h"
+#include "sim/scenario/metrics_options.h"
 #include "sim/scenario/parse.h"
 
 namespace headway {
@@ -12,7 +12,7 @@ Scenario lecture_scenario(const std::string& name, const std::vector<Setting>& s
 }
 
 LectureRun run_lecture(const Scenario& scenario) {
-  RunMetrics metrics({{scenario.slo.ttft_ms, scenario.slo.tpot_ms, scenario.slo.e2el_ms}, false});
+  RunMetrics metrics(metrics_options(scenario.slo));
   Observer* observers[] = {&metrics};
   LectureRun run;
   run.outcome = simulate(scenario, observers);

@@ -64,6 +64,25 @@ TEST_CASE("requests CSV: the contract's columns, exact times, empty cells where 
         "9,,2.000000000,,,2.500000000,9,0,0,,,,,,,,,,,0,0,\"prompt of 9, \"\"max\"\" 8\",false");
 }
 
+TEST_CASE("requests CSV: slo_ok is by the request's class", "[unit]") {
+  const Folder folder;
+  RequestsCsv csv(folder.file("r.csv"), {}, false,
+                  {{.name = "urgent", .first_priority = 0, .last_priority = 0,
+                    .limits = {200.0, {}, {}}}});
+  RequestRecord r = finished(1, 0, 0, 0.25, 1, 10, 5);
+  csv.on_finish(r);
+  r.first_token = SimTime::from_seconds(0.2);
+  csv.on_finish(r);
+  r.priority = 1;  // of no class, and no limit
+  csv.on_finish(r);
+  csv.commit();
+  const auto lines = lines_of(folder.file("r.csv"));
+  REQUIRE(lines.size() == 4);
+  CHECK(lines[1].ends_with(",length,false"));
+  CHECK(lines[2].ends_with(",length,true"));
+  CHECK(lines[3].ends_with(",length,"));
+}
+
 TEST_CASE("requests CSV: what a request spent between replicas, where the fleet has it", "[unit]") {
   const Folder folder;
   RequestsCsv csv(folder.file("r.csv"), {}, true);

@@ -205,6 +205,19 @@ TEST_CASE("result: what was sent between replicas, and found in host memory, whe
   CHECK_FALSE(out["attribution_ms"].contains("retry"));
 }
 
+TEST_CASE("result: classes of requests, where there are some", "[unit]") {
+  RunSummary s = small_run({}).result();
+  CHECK_FALSE(result_json(s, {})["headway"].contains("classes"));
+  s.classes = {{.name = "urgent", .limits = {}, .requests = 3, .completed = 2,
+                .slo_attainment = 0.5, .request_goodput = {}, .mean_ttft_ms = 20}};
+  const Json row = result_json(s, {})["headway"]["classes"][0];
+  CHECK(row["name"] == "urgent");
+  CHECK(row["requests"] == 3);
+  CHECK(row["slo_attainment"] == 0.5);
+  CHECK(row["request_goodput"].is_null());
+  CHECK(row["mean_ttft_ms"] == 20.0);
+}
+
 TEST_CASE("result: detail is by request id, in seconds, failures included", "[unit]") {
   const RunMetrics metrics = small_run({});
   const Json out = result_json(metrics.result(), {}, &metrics.requests());

@@ -136,6 +136,22 @@ TEST_CASE("our block says what each pool did and cost, in 50 columns", "[unit][f
   CHECK_THAT(text, ContainsSubstring("Requests sent again                              5\n"));
 }
 
+TEST_CASE("classes of requests stand in a table", "[unit]") {
+  RunSummary s = summary();
+  s.ttft_attainment = s.slo_attainment = 0.9;
+  s.classes = {{.name = "urgent", .limits = {200.0, {}, {}}, .requests = 30, .completed = 29,
+                .slo_attainment = 0.5, .request_goodput = 1.25, .mean_ttft_ms = 100,
+                .p99_ttft_ms = 250.06, .p99_tpot_ms = 9},
+               {.name = "others", .limits = {}, .requests = 7, .completed = 7,
+                .slo_attainment = {}, .request_goodput = {}}};
+  const std::string text = headway_block(s, {});
+  CHECK_THAT(text, ContainsSubstring("TTFT within its class's limit               90.0 %\n"));
+  CHECK_THAT(text, ContainsSubstring(
+      "class   requests     met  goodput/s  mean TTFT  p99 TTFT  p99 TPOT\n"
+      "urgent        30  50.0 %       1.25      100.0     250.1       9.0\n"
+      "others         7       -          -        0.0       0.0       0.0\n"));
+}
+
 TEST_CASE("our block shows the memory budget, each part", "[unit]") {
   RunInfo info;
   CHECK_THAT(headway_block(RunSummary(), info), !ContainsSubstring("Memory of one GPU"));
