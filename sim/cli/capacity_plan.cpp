@@ -42,7 +42,8 @@ int exit_code(const ParetoTable& table, bool strict) {
   };
   const auto failed = count(ParetoSetup::Status::kFailed);
   const auto refused = count(ParetoSetup::Status::kRefused);
-  if (failed > 0) throw StudyError(3, std::to_string(failed) + " setups failed (why is said there)");
+  if (failed > 0)
+    throw StudyError(3, std::to_string(failed) + " setups failed (why is said there)");
   if (strict && refused > 0) {
     throw StudyError(3, std::to_string(refused) + " setups cannot run (--strict)");
   }
@@ -54,16 +55,18 @@ int exit_code(const ParetoTable& table, bool strict) {
 }  // namespace
 
 void CapacityPlan::declare(Arguments& arguments) {
-  arguments.text("--plan", "PLAN.json", plan_path_,
-                 "Instead of a scenario, a plan as of `headway sweep`: find the load of each of its "
-                 "setups, and of each number of GPUs those that no other one beats");
+  arguments.text(
+      "--plan", "PLAN.json", plan_path_,
+      "Instead of a scenario, a plan as of `headway sweep`: find the load of each of its "
+      "setups, and of each number of GPUs those that no other one beats");
   arguments.flag("--fixed-load", fixed_load_,
                  "With --plan: no search, each setup at the load that its scenario states");
   arguments.text("-o,--output", "DIR", folder_,
                  "With --plan: keep finished setups there, and go on from those that are");
   arguments.flag("--force", force_, "With -o: find finished setups' loads again");
   arguments.flag("--all", all_, "With --plan: print dominated setups too");
-  arguments.flag("--strict", strict_, "With --plan: setups that cannot run end it with exit code 3");
+  arguments.flag("--strict", strict_,
+                 "With --plan: setups that cannot run end it with exit code 3");
   arguments.text("--csv", "FILE.csv", csv_path_, "With --plan: write every setup as a row");
   arguments.text("--svg", "FILE.svg", svg_path_, "With --plan: draw the fronts");
 }
@@ -119,7 +122,8 @@ std::vector<PointResult> CapacityPlan::results(const Plan& plan, const ParetoOpt
   if (!folder_.empty()) {
     folder = SweepFolder::open(folder_, plan);
     left = Sweep(*folder, program_version(), runner).left({}, force_, counts);
-    for (std::size_t i = 0; i < all.size(); ++i) all[i] = folder->read(static_cast<std::int64_t>(i));
+    for (std::size_t i = 0; i < all.size(); ++i)
+      all[i] = folder->read(static_cast<std::int64_t>(i));
   }
   SweepProgress progress(wants_progress(common.quiet), counts);
   std::mutex one_at_a_time;

@@ -10,7 +10,8 @@
 namespace headway {
 namespace {
 
-constexpr double kChartWidth = 430, kChartHeight = 300, kChartLeft = 70, kChartTop = 86, kChartGap = 90, kChartLine = 18;
+constexpr double kChartWidth = 430, kChartHeight = 300, kChartLeft = 70, kChartTop = 86,
+                 kChartGap = 90, kChartLine = 18;
 constexpr double kChartBelow = 56;  // from an axis to its legend
 constexpr const char* kChartDashes[] = {"", "8 4", "3 3", "10 3 2 3"};
 
@@ -61,10 +62,11 @@ class Panel {
   std::string draw() const {
     std::string svg = frame();
     if (chart_.limit > 0) {
-      svg += fmt::format("<line class=\"limit\" x1=\"0\" x2=\"{0}\" y1=\"{1:.1f}\" y2=\"{1:.1f}\"/>"
-                         "<text class=\"small\" x=\"{2}\" y=\"{3:.1f}\" text-anchor=\"end\">SLO"
-                         "</text>\n",
-                         kChartWidth, y_.at(chart_.limit), kChartWidth - 4, y_.at(chart_.limit) - 5);
+      svg += fmt::format(
+          "<line class=\"limit\" x1=\"0\" x2=\"{0}\" y1=\"{1:.1f}\" y2=\"{1:.1f}\"/>"
+          "<text class=\"small\" x=\"{2}\" y=\"{3:.1f}\" text-anchor=\"end\">SLO"
+          "</text>\n",
+          kChartWidth, y_.at(chart_.limit), kChartWidth - 4, y_.at(chart_.limit) - 5);
     }
     for (std::size_t i = 0; i < chart_.series.size(); ++i) svg += series(i) + legend(i);
     return svg;
@@ -90,20 +92,23 @@ class Panel {
   std::string frame() const {
     std::string svg;
     for (const double value : x_.ticks()) {
-      svg += fmt::format("<line class=\"grid\" x1=\"{0:.1f}\" y1=\"0\" x2=\"{0:.1f}\" y2=\"{1}\"/>"
-                         "<text x=\"{0:.1f}\" y=\"{2}\" text-anchor=\"middle\">{3}</text>\n",
-                         x_.at(value), kChartHeight, kChartHeight + 18, svg_number(value));
+      svg += fmt::format(
+          "<line class=\"grid\" x1=\"{0:.1f}\" y1=\"0\" x2=\"{0:.1f}\" y2=\"{1}\"/>"
+          "<text x=\"{0:.1f}\" y=\"{2}\" text-anchor=\"middle\">{3}</text>\n",
+          x_.at(value), kChartHeight, kChartHeight + 18, svg_number(value));
     }
     for (const double value : y_.ticks()) {
-      svg += fmt::format("<line class=\"grid\" x1=\"0\" y1=\"{0:.1f}\" x2=\"{1}\" y2=\"{0:.1f}\"/>"
-                         "<text x=\"-8\" y=\"{2:.1f}\" text-anchor=\"end\">{3}</text>\n",
-                         y_.at(value), kChartWidth, y_.at(value) + 4, svg_number(value));
+      svg += fmt::format(
+          "<line class=\"grid\" x1=\"0\" y1=\"{0:.1f}\" x2=\"{1}\" y2=\"{0:.1f}\"/>"
+          "<text x=\"-8\" y=\"{2:.1f}\" text-anchor=\"end\">{3}</text>\n",
+          y_.at(value), kChartWidth, y_.at(value) + 4, svg_number(value));
     }
-    return svg + fmt::format("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n"
-                             "<text x=\"-50\" y=\"-12\">{}</text>\n"
-                             "<text x=\"-50\" y=\"-32\" font-weight=\"600\">{}</text>\n",
-                             kChartWidth / 2, kChartHeight + 38, svg_escaped(chart_.x_name),
-                             svg_escaped(chart_.y_name), svg_escaped(chart_.title));
+    return svg + fmt::format(
+                     "<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n"
+                     "<text x=\"-50\" y=\"-12\">{}</text>\n"
+                     "<text x=\"-50\" y=\"-32\" font-weight=\"600\">{}</text>\n",
+                     kChartWidth / 2, kChartHeight + 38, svg_escaped(chart_.x_name),
+                     svg_escaped(chart_.y_name), svg_escaped(chart_.title));
   }
 
   std::string stroke(std::size_t i) const {
@@ -126,9 +131,10 @@ class Panel {
 
   std::string legend(std::size_t i) const {
     const double y = kChartHeight + kChartBelow + kChartLine * static_cast<double>(i);
-    return fmt::format("<line class=\"curve\" {} x1=\"0\" x2=\"26\" y1=\"{}\" y2=\"{}\"/>"
-                       "<text class=\"small\" x=\"34\" y=\"{}\">{}</text>\n",
-                       stroke(i), y, y, y + 4, svg_escaped(chart_.series[i].label));
+    return fmt::format(
+        "<line class=\"curve\" {} x1=\"0\" x2=\"26\" y1=\"{}\" y2=\"{}\"/>"
+        "<text class=\"small\" x=\"34\" y=\"{}\">{}</text>\n",
+        stroke(i), y, y, y + 4, svg_escaped(chart_.series[i].label));
   }
 
   const Chart& chart_;
@@ -155,12 +161,13 @@ std::string chart_svg(const std::vector<Chart>& charts, const std::string& title
   for (const Chart& chart : charts) lines = std::max(lines, chart.series.size());
   const auto count = static_cast<double>(charts.size());
   const double width = kChartLeft + count * kChartWidth + std::max(count - 1, 0.0) * kChartGap + 40;
-  const double height = kChartTop + kChartHeight + kChartBelow + kChartLine * static_cast<double>(lines) + 10;
+  const double height =
+      kChartTop + kChartHeight + kChartBelow + kChartLine * static_cast<double>(lines) + 10;
   std::string svg = svg_open(width, height, title, description(charts));
   double left = kChartLeft;
   for (const Chart& chart : charts) {
-    svg += fmt::format("<g transform=\"translate({},{})\">\n", left, kChartTop) + Panel(chart).draw() +
-           "</g>\n";
+    svg += fmt::format("<g transform=\"translate({},{})\">\n", left, kChartTop) +
+           Panel(chart).draw() + "</g>\n";
     left += kChartWidth + kChartGap;
   }
   return svg + "</svg>\n";

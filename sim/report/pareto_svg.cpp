@@ -9,9 +9,10 @@
 namespace headway {
 namespace {
 
-constexpr double kFrontLeft = 74, kFrontTop = 76, kFrontWidth = 520, kFrontHeight = 380, kFrontBottom = 62;
+constexpr double kFrontLeft = 74, kFrontTop = 76, kFrontWidth = 520, kFrontHeight = 380,
+                 kFrontBottom = 62;
 constexpr double kFrontLegend = kFrontLeft + kFrontWidth + 36, kFrontLine = 18, kFrontLetter = 7.2;
-constexpr double kFrontNear = 14;  // dots so close have one label between them
+constexpr double kFrontNear = 14;      // dots so close have one label between them
 constexpr double kFrontMargin = 1.12;  // around the outermost points
 
 using Line = std::vector<std::pair<double, double>>;
@@ -36,9 +37,10 @@ std::string beaten(const LogPanel& panel, const std::vector<const ParetoSetup*>&
   std::string svg;
   for (const ParetoSetup* p : points) {
     if (p->on_front) continue;
-    svg += fmt::format("<circle class=\"beaten\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\" "
-                       "stroke=\"{}\"/>\n",
-                       panel.x(p->tokens_per_s_per_user), panel.y(p->tokens_per_s_per_gpu), colour);
+    svg += fmt::format(
+        "<circle class=\"beaten\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\" "
+        "stroke=\"{}\"/>\n",
+        panel.x(p->tokens_per_s_per_user), panel.y(p->tokens_per_s_per_gpu), colour);
   }
   return svg;
 }
@@ -48,11 +50,12 @@ std::string dots(const LogPanel& panel, const Line& front, const char* colour, i
   std::string svg, label;
   for (std::size_t i = 0; i < front.size(); ++i, ++number) {
     const double x = panel.x(front[i].first), y = panel.y(front[i].second);
-    svg += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4.5\" fill=\"{}\"/>\n", x, y, colour);
+    svg +=
+        fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4.5\" fill=\"{}\"/>\n", x, y, colour);
     label += (label.empty() ? "" : ", ") + std::to_string(number);
-    const bool next_is_near =
-        i + 1 < front.size() && std::abs(panel.x(front[i + 1].first) - x) < kFrontNear &&
-        std::abs(panel.y(front[i + 1].second) - y) < kFrontNear;
+    const bool next_is_near = i + 1 < front.size() &&
+                              std::abs(panel.x(front[i + 1].first) - x) < kFrontNear &&
+                              std::abs(panel.y(front[i + 1].second) - y) < kFrontNear;
     if (next_is_near) continue;
     svg += fmt::format("<text class=\"small\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n", x + 7, y - 6,
                        label);
@@ -84,8 +87,9 @@ std::string description(const ParetoTable& table) {
     text += gpus_text(gpus) + ": ";
     for (const ParetoSetup* p : points_of(table.points, gpus)) {
       if (!p->on_front) continue;
-      text += fmt::format("{} {:.1f} tokens/s/user at {:.1f} tokens/s/GPU; ", short_label(table, *p),
-                          p->tokens_per_s_per_user, p->tokens_per_s_per_gpu);
+      text +=
+          fmt::format("{} {:.1f} tokens/s/user at {:.1f} tokens/s/GPU; ", short_label(table, *p),
+                      p->tokens_per_s_per_user, p->tokens_per_s_per_gpu);
     }
   }
   return text;
@@ -94,7 +98,8 @@ std::string description(const ParetoTable& table) {
 }  // namespace
 
 std::string pareto_svg(const ParetoTable& table) {
-  const LogPanel panel(kFrontWidth, kFrontHeight, range_of(table, &ParetoSetup::tokens_per_s_per_user),
+  const LogPanel panel(kFrontWidth, kFrontHeight,
+                       range_of(table, &ParetoSetup::tokens_per_s_per_user),
                        range_of(table, &ParetoSetup::tokens_per_s_per_gpu));
   std::string drawn = panel.frame("tokens/s a user sees (1 / mean TPOT)", "output tokens/s/GPU");
   std::string beside = fmt::format("<text class=\"small\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n",
@@ -120,8 +125,8 @@ std::string pareto_svg(const ParetoTable& table) {
   return svg_open(width, height, table.name + ": what a user sees against what a GPU yields",
                   description(table)) +
          "<style>.beaten{fill:none;stroke-width:1.4;opacity:.55}</style>\n" +
-         fmt::format("<g transform=\"translate({},{})\">\n", kFrontLeft, kFrontTop) + drawn + "</g>\n" +
-         beside + "</svg>\n";
+         fmt::format("<g transform=\"translate({},{})\">\n", kFrontLeft, kFrontTop) + drawn +
+         "</g>\n" + beside + "</svg>\n";
 }
 
 }  // namespace headway

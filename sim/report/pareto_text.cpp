@@ -203,9 +203,10 @@ Json pareto_json(const ParetoTable& t) {
 std::string pareto_csv(const ParetoTable& t) {
   std::string csv = "point";
   for (const std::string& key : t.keys) csv += fmt::format(",{}", csv_cell(key));
-  csv += ",status,gpus,load,load_low,load_high,tokens_per_s_per_user,tokens_per_s_per_gpu,"
-         "usd_per_million_tokens,usd_per_million_output_tokens,request_goodput,slo_attainment,"
-         "p99_ttft_ms,mean_tpot_ms,on_front,reason\n";
+  csv +=
+      ",status,gpus,load,load_low,load_high,tokens_per_s_per_user,tokens_per_s_per_gpu,"
+      "usd_per_million_tokens,usd_per_million_output_tokens,request_goodput,slo_attainment,"
+      "p99_ttft_ms,mean_tpot_ms,on_front,reason\n";
   for (const ParetoSetup& p : t.points) {
     csv += std::to_string(p.index);
     for (const auto& [key, value] : p.settings) csv += fmt::format(",{}", csv_cell(value));

@@ -7,8 +7,8 @@
 
 namespace headway {
 
-// For a person: for each GPU count the setups on its front, the fastest for a user first (`all`: the
-// dominated ones too, and the front marked), then what is not in the table and why.
+// For a person: for each GPU count the setups on its front, the fastest for a user first (`all`:
+// the dominated ones too, and the front marked), then what is not in the table and why.
 std::string pareto_text(const ParetoTable& table, bool all);
 // Every point of the plan, in its order, and each front by the points' numbers.
 nlohmann::ordered_json pareto_json(const ParetoTable& table);

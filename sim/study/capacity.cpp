@@ -39,6 +39,10 @@ void check_axis(const Scenario& s, CapacityAxis axis) {
     throw InputError({s.file, "cluster.pools", "replicas of several kinds",
                       "replicas that are alike, to search for their number (or --find rate)"});
   }
+  if (axis == CapacityAxis::kReplicas && s.cluster.lifecycle.autoscaler) {
+    throw InputError({s.file, "cluster.autoscaler", "a number of replicas that changes by itself",
+                      "none, to search for a fixed number (or --find rate)"});
+  }
   if (axis == CapacityAxis::kRate && closed) {
     throw InputError({s.file, "workload.max_concurrency", std::to_string(w.max_concurrency),
                       "an open loop, whose rate can be searched for (or --find concurrency)"});
@@ -330,7 +334,7 @@ void price(const Scenario& s, CapacityAnswer& answer) {
 bool draws_anything(const Scenario& s) {
   const std::string& router = s.cluster.router;
   return s.workload.trace.empty() || router == "random" || router == "power-of-two" ||
-         s.speculation.on();
+         s.speculation.on() || s.cluster.lifecycle.failures_random;
 }
 
 }  // namespace headway

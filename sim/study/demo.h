@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/core/text_table.h"
+#include "sim/study/chart.h"
 
 namespace headway {
 
@@ -20,6 +21,7 @@ struct DemoAnswer {
   std::string setup;
   std::vector<DemoTable> tables;
   std::string answer;  // one sentence
+  std::vector<Chart> charts = {};  // of the planner's demos
 };
 
 // A demonstration: one question, answered by a computation that runs in seconds.
@@ -27,11 +29,14 @@ struct DemoEntry {
   std::string_view name;  // "03-batch-table"; its scenario is scenarios/lecture/NAME.json
   std::string_view question;
   DemoAnswer (*run)(const std::string& scenario);  // InputError when data is missing
+  std::string_view folder = "lecture";             // of its scenario
 };
 
 // The visible table of demos, in the order of the lecture.
 std::span<const DemoEntry> demo_table();
-// By its name, its number ("3", "03") or the rest of its name ("batch-table"). InputError that names
+// And that of a planner's questions, on fleets: "routing" with scenarios/planner/routing.json.
+std::span<const DemoEntry> planner_table();
+// Of either table, by its name, its number ("3", "03") or the rest of its name ("batch-table"). InputError that names
 // the nearest entry when there is none.
 const DemoEntry& find_demo(const std::string& name);
 

@@ -6,6 +6,7 @@
 #include "sim/core/suggest.h"
 #include "sim/study/demo.h"
 #include "sim/study/lecture/demos.h"
+#include "sim/study/planner/planner.h"
 
 namespace headway {
 
@@ -39,6 +40,20 @@ std::span<const DemoEntry> demo_table() {
   return kRows;
 }
 
+std::span<const DemoEntry> planner_table() {
+  static constexpr std::array<DemoEntry, 4> kRows{{
+      {"disaggregation", "Do prompts and answers belong on GPUs of their own?",
+       run_disaggregation_demo, "planner"},
+      {"routing", "Does it pay to send a conversation where its beginning is cached?",
+       run_routing_demo, "planner"},
+      {"autoscaling", "What does an autoscaler save in a day, and what do its users notice?",
+       run_autoscaling_demo, "planner"},
+      {"failure", "One of eight replicas fails: how many spare ones hide it?", run_failure_demo,
+       "planner"},
+  }};
+  return kRows;
+}
+
 const DemoEntry& find_demo(const std::string& name) {
   int number = 0;
   const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
@@ -50,11 +65,17 @@ const DemoEntry& find_demo(const std::string& name) {
     if (row.name == name || rest == name || (numeric && number == ++row_number)) return row;
     names.emplace_back(rest);
   }
+  for (const DemoEntry& row : planner_table()) {
+    if (row.name == name) return row;
+    names.emplace_back(row.name);
+  }
   throw InputError({"command line", "headway demo", "\"" + name + "\"",
                     one_of(name, names) + ", or its number"});
 }
 
-std::string demo_scenario(const DemoEntry& demo) { return "lecture/" + std::string(demo.name); }
+std::string demo_scenario(const DemoEntry& demo) {
+  return std::string(demo.folder) + "/" + std::string(demo.name);
+}
 
 std::string demo_text(const DemoEntry& demo, const DemoAnswer& answer) {
   std::string text = std::string(demo.question) + "\n\n" + wrapped(answer.setup);

@@ -23,10 +23,17 @@ void take_limits(const Requirements& required, Scenario& scenario) {
   if (required.attainment > 0 || scenario.slo.any()) return;
   for (const SloTarget& target : required.targets) {
     switch (target.metric) {
-      case SloTarget::Metric::kTtft: scenario.slo.ttft_ms = target.limit_ms; break;
-      case SloTarget::Metric::kTpot: scenario.slo.tpot_ms = target.limit_ms; break;
-      case SloTarget::Metric::kE2el: scenario.slo.e2el_ms = target.limit_ms; break;
-      default: break;  // no limit of a request
+      case SloTarget::Metric::kTtft:
+        scenario.slo.ttft_ms = target.limit_ms;
+        break;
+      case SloTarget::Metric::kTpot:
+        scenario.slo.tpot_ms = target.limit_ms;
+        break;
+      case SloTarget::Metric::kE2el:
+        scenario.slo.e2el_ms = target.limit_ms;
+        break;
+      default:
+        break;  // no limit of a request
     }
   }
 }
@@ -105,8 +112,8 @@ void refuse_axis(const Plan& plan, const std::string& key, const char* instead) 
   for (const PlanAxis& axis : plan.axes) {
     if (std::find(axis.keys.begin(), axis.keys.end(), key) == axis.keys.end()) continue;
     const auto place = plan.places.find(key);
-    throw InputError({plan.file, place == plan.places.end() ? key : place->second, "an axis " + key,
-                      instead});
+    throw InputError(
+        {plan.file, place == plan.places.end() ? key : place->second, "an axis " + key, instead});
   }
 }
 
@@ -114,10 +121,14 @@ void refuse_axis(const Plan& plan, const std::string& key, const char* instead) 
 
 const char* status_name(ParetoSetup::Status status) {
   switch (status) {
-    case ParetoSetup::Status::kOk: return "ok";
-    case ParetoSetup::Status::kMissed: return "missed";
-    case ParetoSetup::Status::kRefused: return "refused";
-    default: return "failed";
+    case ParetoSetup::Status::kOk:
+      return "ok";
+    case ParetoSetup::Status::kMissed:
+      return "missed";
+    case ParetoSetup::Status::kRefused:
+      return "refused";
+    default:
+      return "failed";
   }
 }
 
@@ -163,8 +174,11 @@ Plan pareto_plan(const Plan& plan, const ParetoOptions& options) {
         refuse_axis(plan, "workload.request_rate", instead);
         refuse_axis(plan, "workload.rate_scale", instead);
         break;
-      case CapacityAxis::kConcurrency: refuse_axis(plan, "workload.max_concurrency", instead); break;
-      default: refuse_axis(plan, "cluster.replicas", instead);
+      case CapacityAxis::kConcurrency:
+        refuse_axis(plan, "workload.max_concurrency", instead);
+        break;
+      default:
+        refuse_axis(plan, "cluster.replicas", instead);
     }
   }
   Json targets = Json::array();
@@ -228,9 +242,14 @@ ParetoTable pareto_table(const Plan& plan, const ParetoOptions& options,
     }
     point.reason = result.reason;
     switch (result.status) {
-      case PointStatus::kOk: read_point(result.result, point); break;
-      case PointStatus::kRefused: point.status = ParetoSetup::Status::kRefused; break;
-      default: point.status = ParetoSetup::Status::kFailed;
+      case PointStatus::kOk:
+        read_point(result.result, point);
+        break;
+      case PointStatus::kRefused:
+        point.status = ParetoSetup::Status::kRefused;
+        break;
+      default:
+        point.status = ParetoSetup::Status::kFailed;
     }
   }
   mark_fronts(table.points);

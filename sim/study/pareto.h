@@ -31,8 +31,8 @@ struct ParetoSetup {
   std::int32_t gpus = 0;
   double load = 0, load_low = 0, load_high = 0;  // in the unit of the study, with its interval
   bool always_met = false;                       // the load is where the search ended, not a limit
-  double tokens_per_s_per_user = 0;  // 1 / mean TPOT
-  double tokens_per_s_per_gpu = 0;   // output tokens
+  double tokens_per_s_per_user = 0;              // 1 / mean TPOT
+  double tokens_per_s_per_gpu = 0;               // output tokens
   double usd_per_million_tokens = 0, usd_per_million_output_tokens = 0;  // 0 = no price known
   std::optional<double> request_goodput, slo_attainment;                 // unset: no limits
   double ttft_p99_ms = 0, tpot_mean_ms = 0;
@@ -55,8 +55,8 @@ struct ParetoTable {
   std::vector<ParetoSetup> points;  // in plan order
 };
 
-// Marks, of the points that are kOk, those that no other one with as many GPUs dominates: at least as
-// good in tokens/s/user and in tokens/s/GPU, and better in one. Of equal points all are marked.
+// Marks, of the points that are kOk, those that no other one with as many GPUs dominates: at least
+// as good in tokens/s/user and in tokens/s/GPU, and better in one. Of equal points all are marked.
 void mark_fronts(std::vector<ParetoSetup>& points);
 // The GPU counts of the points that are kOk, ascending.
 std::vector<std::int32_t> gpu_counts(const std::vector<ParetoSetup>& points);
@@ -65,7 +65,8 @@ std::vector<const ParetoSetup*> points_of(const std::vector<ParetoSetup>& points
                                           std::int32_t gpus);
 
 // The plan as such a study's, so that its folder is told from those of other studies (plan_hash).
-// InputError: an axis that is the load which is searched for, or seeds, which a search has by itself.
+// InputError: an axis that is the load which is searched for, or seeds, which a search has by
+// itself.
 Plan pareto_plan(const Plan& plan, const ParetoOptions& options);
 
 // Finds what a scenario bears and gives it as JSON text, for Sweep. Any thread.

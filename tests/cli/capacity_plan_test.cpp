@@ -31,8 +31,8 @@ class PlanTest {
   }
   void plan(const std::string& text) const { folder_.write("p.json", text); }
   ProgramResult run(const std::vector<std::string>& more, int exit_code = 0) const {
-    std::vector<std::string> words = {"capacity", "--plan", "p.json", "--seeds", "1",
-                                      "--tolerance", "0.1"};
+    std::vector<std::string> words = {"capacity", "--plan",      "p.json", "--seeds",
+                                      "1",        "--tolerance", "0.1"};
     return run_words(std::move(words), more, exit_code);
   }
   ProgramResult at_fixed_load(const std::vector<std::string>& more, int exit_code = 0) const {
@@ -57,9 +57,9 @@ class PlanTest {
 
 TEST_CASE("a plan's setups are searched, put side by side and drawn", "[cli][capacity]") {
   const PlanTest test;
-  const ProgramResult found = test.run({"--slo", "ttft:p99:200", "--json", "-j", "3", "-o", "d",
-                                        "--csv", "t.csv", "--svg", "t.svg", "--save-result",
-                                        "t.json"});
+  const ProgramResult found =
+      test.run({"--slo", "ttft:p99:200", "--json", "-j", "3", "-o", "d", "--csv", "t.csv", "--svg",
+                "t.svg", "--save-result", "t.json"});
   const auto json = nlohmann::json::parse(found.out);
   REQUIRE(json.at("points").size() == 6);
   CHECK(json.at("fronts").size() == 2);  // of one and of two GPUs
@@ -141,8 +141,8 @@ TEST_CASE("what a plan study cannot take is said before anything runs", "[cli][c
   CHECK_FALSE(fs::exists(test.folder() / "d"));
   test.plan(R"({"scenario": "s.json", "axes": {"workload.request_rate": [1, 2]}})");
   refused({"--slo", "ttft:p99:200"}, "what is searched for");
-  const ProgramResult alone = run_program({"capacity", "quickstart", "--slo", "ttft:p99:200",
-                                           "--svg", "x.svg"});
+  const ProgramResult alone =
+      run_program({"capacity", "quickstart", "--slo", "ttft:p99:200", "--svg", "x.svg"});
   CHECK(alone.exit_code == 2);
   CHECK_THAT(alone.err, ContainsSubstring("--plan"));
   CHECK_THAT(run_program({"capacity", "--slo", "ttft:p99:5"}).err,

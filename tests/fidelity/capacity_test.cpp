@@ -136,6 +136,14 @@ TEST_CASE("capacity: a closed loop has no rate to look for", "[fidelity]") {
                     ContainsSubstring("--find concurrency"));
 }
 
+TEST_CASE("capacity: a fleet that scales by itself has no number of replicas to look for",
+          "[fidelity]") {
+  const Scenario scenario =
+      small_scenario(R"(, "cluster": {"autoscaler": {"max_replicas": 4, "target": 8}})");
+  CHECK_THROWS_WITH(find_capacity(scenario, options_of("ttft:p99:200", CapacityAxis::kReplicas)),
+                    ContainsSubstring("cluster.autoscaler"));
+}
+
 TEST_CASE("an SLO on the command line is checked piece by piece", "[unit][study]") {
   CHECK(describe(parse_slo_target("tpot:mean:50")) == "mean TPOT <= 50 ms");
   for (const char* bad : {"", "ttft", "ttft:p99", "ttft:p99:", "ttft:p99:-1", "ttft:p99:0",

@@ -1,27 +1,10 @@
 #!/bin/sh
-# Writes what the program prints into docs/lecture.md, below each of its commands:
+# Writes what the program prints into docs/lecture.md, and draws its picture:
 #
 #   sh tests/golden/update_lecture.sh build/headway docs/lecture.md
 set -eu
 program=$1
 page=$2
-new=$(mktemp)
-trap 'rm -f "$new"' EXIT
-while IFS= read -r line; do
-  case $line in
-    '$ headway '*)
-      printf '%s\n' "$line"
-      # shellcheck disable=SC2086  # a list of words
-      "$program" ${line#'$ headway '}
-      skip=yes
-      ;;
-    '```')
-      printf '%s\n' "$line"
-      skip=no
-      ;;
-    *) if [ "${skip:-no}" = no ]; then printf '%s\n' "$line"; fi ;;
-  esac
-done <"$page" >"$new"
-cat "$new" >"$page"
+sh "$(dirname "$0")/update_page.sh" "$program" "$page"
 "$program" roofline --model llama-2-13b --gpu h100-sxm --set gpu.memory_bytes=80e9 \
   --svg "$(dirname "$page")/roofline.svg" >/dev/null

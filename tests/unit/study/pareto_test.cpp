@@ -37,8 +37,9 @@ Plan plan_of(const std::string& axes) {
 
 TEST_CASE("a point is on the front unless another is as good in both and better in one",
           "[unit][study]") {
-  // By hand: (100, 10) is the fastest, (20, 90) yields most; (50, 50) lies between and nothing beats
-  // it; (50, 40) is beaten by it at the same speed, (40, 50) at the same yield, (30, 45) in both.
+  // By hand: (100, 10) is the fastest, (20, 90) yields most; (50, 50) lies between and nothing
+  // beats it; (50, 40) is beaten by it at the same speed, (40, 50) at the same yield, (30, 45) in
+  // both.
   CHECK(marks({point(100, 10), point(20, 90), point(50, 50), point(50, 40), point(40, 50),
                point(30, 45)}) == "***...");
   CHECK(marks({point(50, 50), point(50, 50)}) == "**");  // neither beats the other
@@ -65,9 +66,8 @@ TEST_CASE("the load that is searched for is no axis, and seeds are the search's"
   ParetoOptions options;
   options.search.requirements.targets.push_back(parse_slo_target("ttft:p99:200"));
   const Plan rates = plan_of(R"("axes": {"workload.request_rate": [1, 2]})");
-  CHECK_THROWS_WITH(pareto_plan(rates, options),
-                    ContainsSubstring("axes.workload.request_rate") &&
-                        ContainsSubstring("what is searched for"));
+  CHECK_THROWS_WITH(pareto_plan(rates, options), ContainsSubstring("axes.workload.request_rate") &&
+                                                     ContainsSubstring("what is searched for"));
   options.search.axis = CapacityAxis::kReplicas;
   CHECK_NOTHROW(pareto_plan(rates, options));  // replicas for each of two rates
   CHECK_THROWS_WITH(pareto_plan(plan_of(R"("axes": {"cluster.replicas": [1, 2]})"), options),
