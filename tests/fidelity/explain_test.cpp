@@ -46,10 +46,10 @@ std::int64_t check_lives(const std::vector<RequestLife>& lives) {
   return static_cast<std::int64_t>(lives.size());
 }
 
-std::int64_t check_run(const Scenario& scenario, const Blueprint& blueprint) {
+std::int64_t check_run(const Scenario& scenario, const std::vector<Blueprint>& pools) {
   LifeObserver observer;
   const std::array<Observer*, 1> observers = {&observer};
-  const RunOutcome outcome = simulate(scenario, blueprint, observers, {.step_by_step = true});
+  const RunOutcome outcome = simulate(scenario, pools, observers, {.step_by_step = true});
   CHECK(check_lives(observer.lives()) == outcome.requests);
   return outcome.preemptions;
 }
@@ -64,7 +64,7 @@ TEST_CASE("INV-3: lives sum to E2EL under every scheduler, short of everything",
     BenchEngine bench = busy_engine(name);
     bench.workload().num_prompts = 80;
     bench.blueprint.scheduler.num_blocks = 100;
-    const std::int64_t preemptions = check_run(bench.scenario, bench.blueprint);
+    const std::int64_t preemptions = check_run(bench.scenario, {bench.blueprint});
     if (name == "vllm-v1") CHECK(preemptions > 0);
   }
 }
@@ -82,14 +82,14 @@ TEST_CASE("INV-3: lives sum to E2EL in every scenario under every scheduler", "[
         Scenario scenario = load_scenario(file.path().string(), {&scheduler, 1});
         limit_requests(scenario, 12);
         if (scenario.profile == "roofline") {
-          check_run(scenario, make_blueprint(scenario));
+          check_run(scenario, make_blueprints(scenario));
         } else {
           const auto at = profiles.find(scenario.profile);
           const Profile& profile =
               at != profiles.end()
                   ? at->second
                   : profiles.emplace(scenario.profile, load_profile(scenario.profile)).first->second;
-          check_run(scenario, make_blueprint(scenario, profile));
+          check_run(scenario, make_blueprints(scenario, &profile));
         }
         ++runs;
       } catch (const InputError&) {
