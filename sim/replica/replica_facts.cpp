@@ -39,7 +39,6 @@ HeldBack derived_cause(const ReplicaConfig& config, const ReplicaStep& step) {
 }  // namespace
 
 void Replica::tell_queued(const Request& request, SimTime now, SimTime lost) {
-  if (told_ == nullptr) told_ = std::make_shared<ToldFacts>();
   for (Observer* o : fact_observers_) {
     o->on_queued(request.id, config_.id, now, request.queued, lost);
   }
@@ -50,11 +49,11 @@ void Replica::tell_left(const Request& request, SimTime now) {
 }
 
 void Replica::tell_received(const Request& request, SimTime now) {
-  if (told_ == nullptr) told_ = std::make_shared<ToldFacts>();
   for (Observer* o : fact_observers_) o->on_received(request.id, config_.id, now);
 }
 
 void Replica::tell_plan(const ReplicaStep& step, SimTime now) {
+  if (told_ == nullptr) told_ = std::make_shared<ToldFacts>();
   const StepPlan& plan = step.plan;
   PlanFacts facts{.replica = config_.id, .now = now, .ledger = ledger_};
   told_->preempted.clear();
