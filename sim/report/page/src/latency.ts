@@ -69,7 +69,7 @@ export function latencySection(report: Report): HTMLElement {
   const single = report.runs.length === 1;
   return section("Latency", el("div.grid", {}, ...charts),
     single ? el("div", {}, tableNode(table(), "Latency percentiles, in milliseconds")) : null,
-    single ? null : tableFallback(table, "Latency percentiles, in milliseconds"));
+    single ? null : tableFallback(table, "Latency percentiles, in milliseconds", "All percentiles, as a table"));
 }
 
 function groupLabel(from: number, to: number): string {
