@@ -2,6 +2,7 @@
 #include <map>
 #include <set>
 
+#include "sim/metrics/request_life.h"
 #include "tests/support/busy_engine.h"
 #include "tests/support/catch.h"
 #include "tests/support/split_bench.h"
@@ -304,4 +305,28 @@ TEST_CASE("asynchronous scheduling, prefix caches and priorities on both sides",
     return outcome.fingerprint;
   };
   CHECK(run(false) == run(true));
+}
+
+TEST_CASE("a request's life in two replicas is told piece by piece", "[fidelity][pd]") {
+  const SplitBench bench = busy("vllm-v1", "distserve");
+  LifeObserver told;
+  Observer* observers[] = {&told};
+  RunOptions options;
+  options.step_by_step = true;
+  bench.run(observers, options);
+  REQUIRE(told.lives().size() == 300);
+  std::int64_t moved = 0;
+  for (const RequestLife& life : told.lives()) {
+    LatencySplit sum{};
+    SimTime moving;
+    for (const LifePiece& piece : life.pieces) {
+      for (std::size_t i = 0; i < kLatencyParts; ++i) sum[i] += piece.split[i];
+      if (piece.phase == LifePhase::kMoving) moving += piece.to - piece.from;
+    }
+    INFO("request " << life.record.id);
+    CHECK(sum == life.record.split);
+    CHECK(moving == part(life.record, LatencyPart::kTransfer));
+    moved += moving > SimTime();
+  }
+  CHECK(moved > 200);
 }
