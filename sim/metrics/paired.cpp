@@ -23,8 +23,11 @@ double mean_of(std::span<const double> values) {
 double expanded_percentile(std::size_t n) {
   const double tail = (1 - kIntervalLevel) / 2;
   const auto count = static_cast<double>(n);
-  const boost::math::students_t student(count - 1);
-  const boost::math::normal normal;
+  // In double throughout: Boost's constants for long double are computed before main(), which valgrind,
+  // whose long double is a double, does not survive.
+  using InDouble = boost::math::policies::policy<boost::math::policies::promote_double<false>>;
+  const boost::math::students_t_distribution<double, InDouble> student(count - 1);
+  const boost::math::normal_distribution<double, InDouble> normal;
   const double reach = std::sqrt(count / (count - 1)) * boost::math::quantile(student, tail);
   return 100 * boost::math::cdf(normal, reach);
 }
