@@ -13,6 +13,7 @@ namespace headway {
 namespace {
 
 constexpr double kLatest = 1e9;  // seconds
+constexpr std::int64_t kLastPlace = 1'000'000;  // of a process: after all replicas
 
 SimTime parse_seconds(const std::string& text, SimTime absent, const std::string& whole,
                       const std::string& flag) {
@@ -29,6 +30,12 @@ SimTime parse_seconds(const std::string& text, SimTime absent, const std::string
 
 double kv_share(std::int64_t part, std::int64_t whole) {
   return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0.0;
+}
+
+// By name, for viewers colour and count by it.
+std::string_view step_name(const StepRecord& step) {
+  if (step.prefill_tokens == 0) return "decode step";
+  return step.decode_tokens == 0 ? "prefill step" : "mixed step";
 }
 
 }  // namespace
@@ -57,6 +64,7 @@ Timeline::Timeline(const std::string& path, TimelineOptions options)
                                      : static_cast<std::uint64_t>(options.sample * 0x1p64)) {
   out_.name(kRequests, 0, "requests");
   out_.name(kRequests, 1, "arrivals");
+  out_.place(kRequests, kLastPlace);
 }
 
 bool Timeline::samples(std::uint64_t request) const { return mix64(request) <= most_hash_; }
@@ -71,8 +79,12 @@ Timeline::Replica& Timeline::place(const StepRecord& step) {
   Replica& replica = replicas_[step.replica];
   if (replica.placed == step.step + 1) return replica;
   const std::int64_t process = kFirstReplica + step.replica;
-  if (replica.placed == 0) out_.name(process, 0, "replica " + std::to_string(step.replica));
+  if (replica.placed == 0) {
+    out_.name(process, 0, "replica " + std::to_string(step.replica));
+    out_.place(process, step.replica);
+  }
   replica.placed = step.step + 1;
+  if (replica.ended < step.start) fall_idle(replica, step.replica);
   const auto free = std::find_if(replica.lanes.begin(), replica.lanes.end(),
                                  [&](SimTime end) { return end <= step.start; });
   replica.lane = static_cast<std::size_t>(free - replica.lanes.begin());
@@ -81,7 +93,7 @@ Timeline::Replica& Timeline::place(const StepRecord& step) {
     const std::string number = replica.lane == 0 ? "" : " " + std::to_string(replica.lane + 1);
     out_.name(process, static_cast<std::int64_t>(replica.lanes.size()), "engine" + number);
   }
-  replica.lanes[replica.lane] = step.start + step.duration;
+  replica.lanes[replica.lane] = replica.ended = step.start + step.duration;
   return replica;
 }
 
@@ -95,7 +107,7 @@ void Timeline::on_step_facts(const StepFacts& step) {
   for (const SequenceFacts& s : step.sequences) {
     if (!s.prefill || s.sample != 0 || !samples(s.request)) continue;
     if (const auto arrival = arrivals_.find(s.request); arrival != arrivals_.end()) {
-      if (told) tell_flow(s.request, arrival->second, step.record, place(step.record).lane);
+      if (told) flows_.push_back({s.request, arrival->second});
       arrivals_.erase(arrival);
     }
     if (!in_window(end, end)) continue;
@@ -108,22 +120,30 @@ void Timeline::on_step_facts(const StepFacts& step) {
 }
 
 // Arrivals of one instant have the same nanosecond on their thread, so that they nest.
-void Timeline::tell_flow(std::uint64_t request, SimTime arrival, const StepRecord& step,
-                         std::size_t lane) {
-  out_.begin("X", "arrival", kRequests, 1, arrival);
-  out_.time("dur", SimTime::from_ns(1));
-  out_.arguments({{"request", static_cast<double>(request)}});
-  out_.end();
-  out_.begin("s", "first step", kRequests, 1, arrival);
-  out_.text("cat", "flow");
-  out_.id(request);
-  out_.end();
-  out_.begin("f", "first step", kFirstReplica + step.replica, static_cast<std::int64_t>(lane) + 1,
-             step.start);
-  out_.text("cat", "flow");
-  out_.text("bp", "e");
-  out_.id(request);
-  out_.end();
+void Timeline::tell_flow_starts() {
+  for (const Flow& flow : flows_) {
+    out_.begin("X", "arrival", kRequests, 1, flow.arrival);
+    out_.time("dur", SimTime::from_ns(1));
+    out_.arguments({{"request", static_cast<double>(flow.request)}});
+    out_.end();
+    out_.begin("s", "first step", kRequests, 1, flow.arrival);
+    out_.text("cat", "flow");
+    out_.id(flow.request);
+    out_.end();
+  }
+}
+
+// Perfetto reads the file once, and hangs an end on what it has read of that moment: the step must
+// stand before, what is in it after.
+void Timeline::tell_flow_ends(std::int64_t process, std::int64_t thread, SimTime at) {
+  for (const Flow& flow : flows_) {
+    out_.begin("f", "first step", process, thread, at);
+    out_.text("cat", "flow");
+    out_.text("bp", "e");
+    out_.id(flow.request);
+    out_.end();
+  }
+  flows_.clear();
 }
 
 void Timeline::counter(Replica& replica, std::uint32_t id, std::string_view name, SimTime at,
@@ -141,7 +161,8 @@ void Timeline::on_step(const StepRecord& step) {
   Replica& replica = place(step);
   const std::int64_t process = kFirstReplica + step.replica;
   const auto thread = static_cast<std::int64_t>(replica.lane) + 1;
-  out_.begin("X", "step", process, thread, step.start);
+  tell_flow_starts();
+  out_.begin("X", step_name(step), process, thread, step.start);
   out_.time("dur", step.duration);
   out_.arguments({{"step", static_cast<double>(step.step)},
                   {"batch", step.batch},
@@ -150,6 +171,7 @@ void Timeline::on_step(const StepRecord& step) {
                   {"cached_tokens", step.cached_tokens},
                   {"kv_blocks", static_cast<double>(step.kv_blocks)}});
   out_.end();
+  tell_flow_ends(process, thread, step.start);
   const SimTime gpu = std::min(step.gpu, step.duration);
   out_.begin("X", "gpu", process, thread, step.start);
   out_.time("dur", gpu);
@@ -166,12 +188,30 @@ void Timeline::on_step(const StepRecord& step) {
     out_.time("dur", step.duration - gpu);
     out_.end();
   }
+  replica.running = step.running;
   counter(replica, step.replica, "running", step.start, static_cast<double>(step.running));
   counter(replica, step.replica, "waiting", step.start, static_cast<double>(step.waiting));
   counter(replica, step.replica, "kv_cache_usage", step.start,
           kv_share(step.kv_blocks, step.kv_blocks_total));
   counter(replica, step.replica, "batched_tokens", step.start,
           step.prefill_tokens + step.decode_tokens);
+}
+
+void Timeline::fall_idle(Replica& replica, std::uint32_t id) {
+  if (every_ > 1 || replica.lanes.empty()) return;  // steps in between are not told, or none was yet
+  counter(replica, id, "batched_tokens", replica.ended, 0);
+  counter(replica, id, "running", replica.ended, static_cast<double>(replica.running));
+  if (replica.running + replica.counters["waiting"] == 0) {
+    counter(replica, id, "kv_cache_usage", replica.ended, 0);
+  }
+}
+
+// Whose last step ended within the window began no other in it.
+void Timeline::on_end(SimTime now) {
+  end_ = now;
+  for (std::size_t id = 0; id < replicas_.size(); ++id) {
+    if (replicas_[id].ended < options_.to) fall_idle(replicas_[id], static_cast<std::uint32_t>(id));
+  }
 }
 
 void Timeline::on_decode_run(const DecodeRunRecord& run) {
@@ -206,6 +246,10 @@ void Timeline::span(std::string_view name, const RequestRecord& request, SimTime
 
 void Timeline::on_finish(const RequestRecord& r) {
   arrivals_.erase(r.id);
+  if (r.replica < replicas_.size()) {
+    std::int64_t& running = replicas_[r.replica].running;
+    running = std::max<std::int64_t>(running - std::max(r.answers, 1), 0);
+  }
   std::vector<Instant> instants;
   if (const auto found = instants_.find(r.id); found != instants_.end()) {
     instants = std::move(found->second);

@@ -23,9 +23,10 @@ TimelineOptions parse_timeline_options(const std::string& window, const std::str
 // --timeline: a run as Chrome trace JSON, for ui.perfetto.dev. Written as the run goes; the file
 // appears at commit().
 //
-// A process for each replica: complete events (X) for its steps, strictly nested ("step" > "gpu",
-// "host"), on as many threads as steps overlap; counters of running and waiting sequences, KV usage
-// and tokens of a step, told when they change. A process "requests": async events (b/n/e) of one id a
+// A process for each replica: complete events (X) for its steps, strictly nested ("decode step",
+// "prefill step" or "mixed step" > "gpu", "host"), on as many threads as steps overlap; counters of
+// running and waiting sequences, KV usage and tokens of a step, told when they change, also when the
+// engine falls idle. A process "requests": async events (b/n/e) of one id a
 // request, "request" > "queue", "prefill", "decode", with instants for chunks, prefix hits and
 // preemptions; and a thread of arrivals, from each of which a flow (s/f) leads to the step that ran
 // the request first.
@@ -45,7 +46,7 @@ class Timeline final : public Observer {
   void on_decode_run(const DecodeRunRecord& run) override;
   void on_preemption(std::uint64_t request, std::uint32_t replica, SimTime now) override;
   void on_finish(const RequestRecord& request) override;
-  void on_end(SimTime now) override { end_ = now; }
+  void on_end(SimTime now) override;
 
   std::int64_t events() const { return out_.events(); }
   // InputError, naming the flag, when the window begins after the end of the run.
@@ -62,9 +63,15 @@ class Timeline final : public Observer {
   };
   struct Replica {
     std::vector<SimTime> lanes;   // when the last step on each ended
-    std::size_t lane = 0;         // of the newest step
+    SimTime ended;                // when the newest step does
+    std::size_t lane = 0;         // its thread
     std::uint64_t placed = 0;     // its number + 1
     std::map<std::string_view, double> counters;  // as last told
+    std::int64_t running = 0;     // of the newest step, less what finished since
+  };
+  struct Flow {
+    std::uint64_t request = 0;
+    SimTime arrival;
   };
 
   bool in_window(SimTime from, SimTime to) const {
@@ -74,7 +81,10 @@ class Timeline final : public Observer {
   bool tells(const StepRecord& step) const;
   Replica& place(const StepRecord& step);
   void counter(Replica& replica, std::uint32_t id, std::string_view name, SimTime at, double value);
-  void tell_flow(std::uint64_t request, SimTime arrival, const StepRecord& step, std::size_t lane);
+  // The engine has ended its steps, and what was told last no longer holds.
+  void fall_idle(Replica& replica, std::uint32_t id);
+  void tell_flow_starts();
+  void tell_flow_ends(std::int64_t process, std::int64_t thread, SimTime at);
   void async(std::string_view phase, std::string_view name, std::uint64_t request, SimTime at);
   void span(std::string_view name, const RequestRecord& request, SimTime from, SimTime to,
             const std::vector<Instant>& instants);
@@ -85,6 +95,7 @@ class Timeline final : public Observer {
   std::uint64_t most_hash_;     // a request whose hash is no more
   SimTime end_;
   std::vector<Replica> replicas_;
+  std::vector<Flow> flows_;     // to the step that is about to be told
   std::unordered_map<std::uint64_t, SimTime> arrivals_;  // of requests that no step has run yet
   std::unordered_map<std::uint64_t, std::vector<Instant>> instants_;
 };

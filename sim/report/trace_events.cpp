@@ -97,6 +97,12 @@ void TraceEvents::name(std::int64_t process, std::int64_t thread, const std::str
   end();
 }
 
+void TraceEvents::place(std::int64_t process, std::int64_t place) {
+  open("M", "process_sort_index", process, 0);
+  arguments({{"sort_index", static_cast<double>(place)}});
+  end();
+}
+
 void TraceEvents::commit() {
   buffer_ += "\n]}\n";
   file_.write(buffer_);

@@ -28,6 +28,8 @@ class TraceEvents {
   void end();
   // The name of a process (thread 0) or of a thread.
   void name(std::int64_t process, std::int64_t thread, const std::string& name);
+  // Processes are shown in the order of `place`; without it, in that of their names.
+  void place(std::int64_t process, std::int64_t place);
 
   std::int64_t events() const { return events_; }
   void commit();

@@ -103,6 +103,15 @@ void check_counters(const json& events) {
   CHECK(last.size() >= 4);
 }
 
+bool is_step(const json& e) {
+  const std::string name = e["name"];
+  return e["ph"] == "X" && name.ends_with(" step");
+}
+
+std::int64_t count_steps(const json& events) {
+  return std::count_if(events.begin(), events.end(), is_step);
+}
+
 std::int64_t count(const json& events, const std::string& phase, const std::string& name) {
   std::int64_t n = 0;
   for (const json& e : events) n += e["ph"] == phase && e["name"] == name ? 1 : 0;
@@ -126,17 +135,87 @@ TEST_CASE("timeline: steps nest, pairs are balanced, counters go forward, flows 
       CHECK(count(events, "f", "first step") == 60);
       CHECK(count(events, "X", "arrival") == 60);
       CHECK(count(events, "n", "chunk") >= 60);
-      // Every flow ends where a step of its thread begins.
-      std::set<std::tuple<int, int, std::int64_t>> starts;
-      for (const json& e : events) {
-        if (e["ph"] == "X" && e["name"] == "step") {
-          starts.emplace(e["pid"], e["tid"], ns(e["ts"]));
-        }
+      // Every flow ends in a step, which stands in the file before it, and before what is in the step:
+      // a viewer that reads events of one moment in the order of the file must meet them so.
+      for (std::size_t i = 0; i < events.size(); ++i) {
+        if (events[i]["ph"] != "f") continue;
+        std::size_t step = i - 1;
+        while (events[step]["ph"] == "f") --step;
+        CHECK(is_step(events[step]));
+        CHECK(events[step]["name"] != "decode step");
+        for (const char* field : {"pid", "tid", "ts"}) CHECK(events[step][field] == events[i][field]);
+        CHECK(events[i]["bp"] == "e");
       }
-      for (const json& e : events) {
-        if (e["ph"] == "f") CHECK(starts.contains({e["pid"], e["tid"], ns(e["ts"])}));
+      for (std::size_t i = 0; i < events.size(); ++i) {
+        if (events[i]["ph"] != "s") continue;
+        CHECK(events[i - 1]["name"] == "arrival");
+        for (const char* field : {"pid", "tid", "ts"}) CHECK(events[i - 1][field] == events[i][field]);
       }
     }
+  }
+}
+
+TEST_CASE("timeline: a step's name says what it computed", "[unit]") {
+  BenchEngine bench = busy_engine("vllm-v1");
+  bench.workload().num_prompts = 60;
+  const json events = timeline_of(bench);
+  for (const json& e : events) {
+    if (!is_step(e)) continue;
+    const bool prompts = e["args"]["prefill_tokens"] > 0, answers = e["args"]["decode_tokens"] > 0;
+    CHECK(e["name"] == (prompts && answers ? "mixed step" : prompts ? "prefill step" : "decode step"));
+  }
+  for (const char* name : {"decode step", "prefill step", "mixed step"}) {
+    CHECK(count(events, "X", name) > 0);
+  }
+}
+
+// Two requests, one long after the other: between them, and at the end, nothing runs.
+TEST_CASE("timeline: counters of an idle engine are zero", "[unit]") {
+  for (const bool step_by_step : {false, true}) {
+    BenchEngine bench("vllm-v1");
+    bench.workload().num_prompts = 2;
+    bench.workload().request_rate = 0.01;
+    bench.workload().input_len.value = 100;
+    bench.workload().output_len.value = 5;
+    const json events = timeline_of(bench, {}, {.step_by_step = step_by_step});
+    std::int64_t ended = 0;
+    std::map<std::string, double> now;
+    std::vector<std::map<std::string, double>> idle;  // as the counters stood in each gap
+    for (const json& e : events) {
+      if (is_step(e)) {
+        if (ended > 0 && ns(e["ts"]) > ended) idle.push_back(now);
+        ended = ns(e["ts"]) + ns(e["dur"]);
+      }
+      if (e["ph"] != "C") continue;
+      now[e["name"]] = e["args"]["value"];
+      if (e["name"] == "batched_tokens" && now["batched_tokens"] == 0) CHECK(ns(e["ts"]) == ended);
+    }
+    idle.push_back(now);
+    REQUIRE(idle.size() == 2);
+    for (const auto& counters : idle) {
+      CHECK(counters.size() == 4);
+      for (const auto& [name, value] : counters) CHECK(value == 0);
+    }
+  }
+}
+
+TEST_CASE("timeline: replicas are shown in the order of their numbers, requests below", "[unit]") {
+  BenchEngine bench = busy_engine("vllm-v1");
+  bench.scenario.cluster.replicas = 12;
+  std::map<std::int64_t, std::string> shown;
+  std::map<int, std::int64_t> place;
+  const json events = timeline_of(bench);
+  for (const json& e : events) {
+    if (e["name"] == "process_sort_index") place[e["pid"]] = e["args"]["sort_index"];
+  }
+  for (const json& e : events) {
+    if (e["name"] == "process_name") shown[place.at(e["pid"])] = e["args"]["name"];
+  }
+  REQUIRE(shown.size() == 13);
+  std::int64_t number = 0;
+  for (const auto& [at, name] : shown) {
+    CHECK(name == (number == 12 ? "requests" : "replica " + std::to_string(number)));
+    ++number;
   }
 }
 
@@ -146,7 +225,7 @@ TEST_CASE("timeline: both ways of simulating tell the same steps", "[unit]") {
     BenchEngine bench = busy_engine("vllm-v1");
     bench.workload().num_prompts = 40;
     for (const json& e : timeline_of(bench, {}, {.step_by_step = step_by_step})) {
-      if (e["ph"] != "X" || e["name"] != "step") continue;
+      if (!is_step(e)) continue;
       steps[step_by_step ? 1 : 0].push_back({e["pid"], ns(e["ts"]), ns(e["dur"])});
     }
     std::sort(steps[step_by_step ? 1 : 0].begin(), steps[step_by_step ? 1 : 0].end());
@@ -172,7 +251,7 @@ TEST_CASE("timeline: preemptions are told; overlapping steps get threads of thei
   const json overlapping = timeline_of(pipeline);
   check_nesting(overlapping);
   bool second = false;
-  for (const json& e : overlapping) second = second || (e["name"] == "step" && e["tid"] == 2);
+  for (const json& e : overlapping) second = second || (is_step(e) && e["tid"] == 2);
   CHECK(second);
 }
 
@@ -185,7 +264,7 @@ TEST_CASE("timeline: a window and a sample leave out the rest", "[unit]") {
   check_nesting(part);
   CHECK(check_async(part) > 0);
   for (const json& e : part) {
-    if (e["ph"] != "X" || e["name"] != "step") continue;
+    if (!is_step(e)) continue;
     CHECK(ns(e["ts"]) < to.ns());
     CHECK(ns(e["ts"]) + ns(e["dur"]) >= from.ns());
   }
@@ -194,8 +273,8 @@ TEST_CASE("timeline: a window and a sample leave out the rest", "[unit]") {
   const std::int64_t requests = check_async(sample);
   CHECK(requests > 300 / 8);
   CHECK(requests < 300 / 2);
-  const std::int64_t steps = count(whole, "X", "step");
-  CHECK(std::abs(count(sample, "X", "step") - steps / 4) <= 2);
+  const std::int64_t steps = count_steps(whole);
+  CHECK(std::abs(count_steps(sample) - steps / 4) <= 2);
 }
 
 TEST_CASE("timeline: windows that cannot be", "[unit]") {
