@@ -119,8 +119,10 @@ void Timeline::on_step_facts(const StepFacts& step) {
   }
 }
 
-// Arrivals of one instant have the same nanosecond on their thread, so that they nest.
-void Timeline::tell_flow_starts() {
+// Arrivals of one instant have the same nanosecond on their thread, so that they nest. An end without
+// a binding point belongs to the next slice of its thread: the step, which follows it in the file.
+// Bound to the slice around it (bp: e), viewers hang it on the step before, which ends then.
+void Timeline::tell_flows(std::int64_t process, std::int64_t thread, SimTime at) {
   for (const Flow& flow : flows_) {
     out_.begin("X", "arrival", kRequests, 1, flow.arrival);
     out_.time("dur", SimTime::from_ns(1));
@@ -130,16 +132,8 @@ void Timeline::tell_flow_starts() {
     out_.text("cat", "flow");
     out_.id(flow.request);
     out_.end();
-  }
-}
-
-// Perfetto reads the file once, and hangs an end on what it has read of that moment: the step must
-// stand before, what is in it after.
-void Timeline::tell_flow_ends(std::int64_t process, std::int64_t thread, SimTime at) {
-  for (const Flow& flow : flows_) {
     out_.begin("f", "first step", process, thread, at);
     out_.text("cat", "flow");
-    out_.text("bp", "e");
     out_.id(flow.request);
     out_.end();
   }
@@ -161,7 +155,7 @@ void Timeline::on_step(const StepRecord& step) {
   Replica& replica = place(step);
   const std::int64_t process = kFirstReplica + step.replica;
   const auto thread = static_cast<std::int64_t>(replica.lane) + 1;
-  tell_flow_starts();
+  tell_flows(process, thread, step.start);
   out_.begin("X", step_name(step), process, thread, step.start);
   out_.time("dur", step.duration);
   out_.arguments({{"step", static_cast<double>(step.step)},
@@ -171,7 +165,6 @@ void Timeline::on_step(const StepRecord& step) {
                   {"cached_tokens", step.cached_tokens},
                   {"kv_blocks", static_cast<double>(step.kv_blocks)}});
   out_.end();
-  tell_flow_ends(process, thread, step.start);
   const SimTime gpu = std::min(step.gpu, step.duration);
   out_.begin("X", "gpu", process, thread, step.start);
   out_.time("dur", gpu);

@@ -83,8 +83,7 @@ class Timeline final : public Observer {
   void counter(Replica& replica, std::uint32_t id, std::string_view name, SimTime at, double value);
   // The engine has ended its steps, and what was told last no longer holds.
   void fall_idle(Replica& replica, std::uint32_t id);
-  void tell_flow_starts();
-  void tell_flow_ends(std::int64_t process, std::int64_t thread, SimTime at);
+  void tell_flows(std::int64_t process, std::int64_t thread, SimTime at);
   void async(std::string_view phase, std::string_view name, std::uint64_t request, SimTime at);
   void span(std::string_view name, const RequestRecord& request, SimTime from, SimTime to,
             const std::vector<Instant>& instants);
