@@ -34,8 +34,8 @@ double kv_share(std::int64_t part, std::int64_t whole) {
 
 // By name, for viewers colour and count by it.
 std::string_view step_name(const StepRecord& step) {
-  if (step.prefill_tokens == 0) return "decode step";
-  return step.decode_tokens == 0 ? "prefill step" : "mixed step";
+  if (step.prefill_tokens == 0) return "decode";
+  return step.decode_tokens == 0 ? "prefill" : "mixed";
 }
 
 }  // namespace
@@ -142,9 +142,13 @@ void Timeline::tell_flows(std::int64_t process, std::int64_t thread, SimTime at)
 
 void Timeline::counter(Replica& replica, std::uint32_t id, std::string_view name, SimTime at,
                        double value) {
-  const auto [last, fresh] = replica.counters.try_emplace(name, value);
-  if (!fresh && last->second == value) return;
-  last->second = value;
+  const auto [last, fresh] = replica.counters.try_emplace(name);
+  if (!fresh && last->second.value == value) return;
+  last->second = {at, value};
+  tell_counter(id, name, at, value);
+}
+
+void Timeline::tell_counter(std::uint32_t id, std::string_view name, SimTime at, double value) {
   out_.begin("C", name, kFirstReplica + id, 0, at);
   out_.arguments({{"value", value}});
   out_.end();
@@ -194,16 +198,22 @@ void Timeline::fall_idle(Replica& replica, std::uint32_t id) {
   if (every_ > 1 || replica.lanes.empty()) return;  // steps in between are not told, or none was yet
   counter(replica, id, "batched_tokens", replica.ended, 0);
   counter(replica, id, "running", replica.ended, static_cast<double>(replica.running));
-  if (replica.running + replica.counters["waiting"] == 0) {
+  if (replica.running + replica.counters["waiting"].value == 0) {
     counter(replica, id, "kv_cache_usage", replica.ended, 0);
   }
 }
 
-// Whose last step ended within the window began no other in it.
+// A replica whose last step ended within the window began no other in it. Counters are told once more
+// at the end: a viewer may draw nothing of one that never changes.
 void Timeline::on_end(SimTime now) {
   end_ = now;
-  for (std::size_t id = 0; id < replicas_.size(); ++id) {
-    if (replicas_[id].ended < options_.to) fall_idle(replicas_[id], static_cast<std::uint32_t>(id));
+  std::uint32_t id = 0;
+  for (Replica& replica : replicas_) {
+    if (replica.ended < options_.to) fall_idle(replica, id);
+    for (const auto& [name, last] : replica.counters) {
+      if (last.at < replica.ended) tell_counter(id, name, replica.ended, last.value);
+    }
+    ++id;
   }
 }
 

@@ -23,10 +23,10 @@ TimelineOptions parse_timeline_options(const std::string& window, const std::str
 // --timeline: a run as Chrome trace JSON, for ui.perfetto.dev. Written as the run goes; the file
 // appears at commit().
 //
-// A process for each replica: complete events (X) for its steps, strictly nested ("decode step",
-// "prefill step" or "mixed step" > "gpu", "host"), on as many threads as steps overlap; counters of
-// running and waiting sequences, KV usage and tokens of a step, told when they change, also when the
-// engine falls idle. A process "requests": async events (b/n/e) of one id a
+// A process for each replica: complete events (X) for its steps, strictly nested ("decode",
+// "prefill" or "mixed" > "gpu", "host"), on as many threads as steps overlap; counters of running and
+// waiting sequences, KV usage and tokens of a step, told when they change, also when the engine falls
+// idle, and at the end. A process "requests": async events (b/n/e) of one id a
 // request, "request" > "queue", "prefill", "decode", with instants for chunks, prefix hits and
 // preemptions; and a thread of arrivals, from each of which a flow (s/f) leads to the step that ran
 // the request first.
@@ -61,12 +61,16 @@ class Timeline final : public Observer {
     std::string_view name;
     std::int32_t tokens = 0;
   };
+  struct Told {
+    SimTime at;
+    double value = 0;
+  };
   struct Replica {
     std::vector<SimTime> lanes;   // when the last step on each ended
     SimTime ended;                // when the newest step does
     std::size_t lane = 0;         // its thread
     std::uint64_t placed = 0;     // its number + 1
-    std::map<std::string_view, double> counters;  // as last told
+    std::map<std::string_view, Told> counters;
     std::int64_t running = 0;     // of the newest step, less what finished since
   };
   struct Flow {
@@ -81,6 +85,7 @@ class Timeline final : public Observer {
   bool tells(const StepRecord& step) const;
   Replica& place(const StepRecord& step);
   void counter(Replica& replica, std::uint32_t id, std::string_view name, SimTime at, double value);
+  void tell_counter(std::uint32_t id, std::string_view name, SimTime at, double value);
   // The engine has ended its steps, and what was told last no longer holds.
   void fall_idle(Replica& replica, std::uint32_t id);
   void tell_flows(std::int64_t process, std::int64_t thread, SimTime at);
