@@ -251,29 +251,26 @@ void OpenMetrics::write_success() {
   }
 }
 
-// All samples of a series stand together, in order of time.
+// The buckets, count and sum of one moment stand together: they are one point of the metric.
 void OpenMetrics::write_histogram(Histogram histogram) {
   const HistogramRow& row = kRows[histogram];
   family(row.name, "histogram", row.help);
   const Bounds& bounds = bounds_[histogram];
-  const std::string bucket = std::string(row.name) + "_bucket";
+  const std::string name = row.name;
   for (std::size_t e = 0; e < engines_.size(); ++e) {
-    const std::vector<Sample>& samples = engines_[e].samples;
-    std::vector<std::int64_t> below(samples.size());
-    for (std::size_t b = 0; b <= bounds.size(); ++b) {
-      const std::string le = b < bounds.size() ? bound_text(bounds[b]) : "+Inf";
-      const std::string of = labels(e) + ",le=\"" + le + "\"";
-      for (std::size_t i = 0; i < samples.size(); ++i) {
-        below[i] += samples[i].state.histograms[histogram].counts()[b];
-        line(bucket, of, static_cast<double>(below[i]), samples[i].tick);
+    const std::string of = labels(e);
+    std::vector<std::string> buckets;
+    for (const double bound : bounds) buckets.push_back(of + ",le=\"" + bound_text(bound) + "\"");
+    buckets.push_back(of + ",le=\"+Inf\"");
+    for (const Sample& sample : engines_[e].samples) {
+      const MetricHistogram& of_sample = sample.state.histograms[histogram];
+      std::int64_t below = 0;
+      for (std::size_t b = 0; b < buckets.size(); ++b) {
+        below += of_sample.counts()[b];
+        line(name + "_bucket", buckets[b], static_cast<double>(below), sample.tick);
       }
-    }
-    const std::string name = row.name, of = labels(e);
-    for (const Sample& sample : samples) {
-      line(name + "_sum", of, sample.state.histograms[histogram].sum(), sample.tick);
-    }
-    for (std::size_t i = 0; i < samples.size(); ++i) {
-      line(name + "_count", of, static_cast<double>(below[i]), samples[i].tick);
+      line(name + "_count", of, static_cast<double>(below), sample.tick);
+      line(name + "_sum", of, of_sample.sum(), sample.tick);
     }
   }
 }

@@ -37,12 +37,23 @@ struct Parsed {
   }
 };
 
+// A metric of the family: its labels, but for a bucket's bound.
+std::string metric_of(const std::string& name) {
+  std::string labels = name.substr(name.find('{'));
+  if (const auto le = labels.find(",le="); le != std::string::npos) labels.resize(le);
+  return labels.ends_with('}') ? labels : labels + "}";
+}
+
+// OpenMetrics: the lines of a metric stand together, and its points are in order of time, a
+// histogram's buckets, count and sum of one time together.
 Parsed parse(const std::string& text) {
   Parsed out;
   out.ends_with_eof = text.ends_with("\n# EOF\n");
   std::istringstream in(text);
-  std::string family;
-  std::set<std::string> seen;
+  std::string family, metric;
+  std::set<std::string> metrics;
+  std::map<std::string, std::size_t> known;
+  double latest = 0;
   for (std::string line; std::getline(in, line);) {
     if (line.starts_with("# TYPE ")) {
       const auto space = line.rfind(' ');
@@ -57,11 +68,17 @@ Parsed parse(const std::string& text) {
     CHECK(name.starts_with(family));
     double value = 0, time = 0;
     REQUIRE((std::istringstream(line.substr(end + 2)) >> value >> time));
-    if (out.series.empty() || out.series.back().name != name) {
-      CHECK(seen.insert(name).second);  // so does a series
-      out.series.push_back({name, {}});
+    if (const std::string its = family + metric_of(name); its != metric) {
+      INFO(its);
+      CHECK(metrics.insert(its).second);
+      metric = its;
+      latest = time;
     }
-    out.series.back().samples.emplace_back(time, value);
+    if (time < latest) FAIL(name << " goes back to " << time);
+    latest = time;
+    const auto [at, fresh] = known.try_emplace(name, out.series.size());
+    if (fresh) out.series.push_back({name, {}});
+    out.series[at->second].samples.emplace_back(time, value);
   }
   return out;
 }
