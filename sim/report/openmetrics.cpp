@@ -127,18 +127,25 @@ void OpenMetrics::thin_out() {
   }
 }
 
+void OpenMetrics::forget_prompts(std::uint64_t request) {
+  auto at = prompts_.lower_bound({request, 0});
+  while (at != prompts_.end() && at->first.first == request) at = prompts_.erase(at);
+}
+
+// Also one that begins anew, in an engine that knows nothing of the first time.
 void OpenMetrics::on_queued(std::uint64_t request, std::uint32_t replica, SimTime, SimTime,
                             SimTime) {
-  beginning_[request].replica = replica;
+  beginning_[request] = replica;
+  forget_prompts(request);
 }
 
 // A prefix hit counts once, at the first admission.
 void OpenMetrics::on_plan(const PlanFacts& plan) {
   for (const SequenceFacts& s : plan.sequences) {
     if (!s.starts) continue;
-    const auto found = beginning_.find(s.request);
-    if (found == beginning_.end() || found->second.admitted) continue;
-    found->second.admitted = true;
+    const auto [prompt, fresh] = prompts_.try_emplace({s.request, s.sample});
+    if (!fresh) continue;
+    prompt->second.counted = s.computed_before;
     Engine& its = engine(plan.replica);
     sample_until(its, plan.now);
     its.now.prompt_tokens += s.computed_before;
@@ -146,10 +153,25 @@ void OpenMetrics::on_plan(const PlanFacts& plan) {
   }
 }
 
+void OpenMetrics::on_step_facts(const StepFacts& step) {
+  Engine& its = engine(step.record.replica);
+  sample_until(its, step.record.start + step.record.duration);
+  for (const SequenceFacts& s : step.sequences) {
+    if (!s.prefill || !(s.kept || s.has_output)) continue;
+    const auto found = prompts_.find({s.request, s.sample});
+    if (found == prompts_.end() || found->second.whole) continue;
+    Prompt& prompt = found->second;
+    const std::int32_t computed = s.computed_before + s.tokens;
+    its.now.prompt_tokens += std::max(computed - prompt.counted, 0);
+    prompt.counted = std::max(computed, prompt.counted);
+    prompt.whole = s.has_output;
+  }
+}
+
 void OpenMetrics::on_first_token(std::uint64_t request, SimTime now, const LatencySplit& split) {
   const auto found = beginning_.find(request);
   if (found == beginning_.end()) return;  // another of its sequences was first
-  Engine& its = engine(found->second.replica);
+  Engine& its = engine(found->second);
   sample_until(its, now);
   SimTime ttft;
   for (const SimTime part : split) ttft += part;
@@ -177,12 +199,12 @@ void OpenMetrics::on_step(const StepRecord& step) {
   now.kv_blocks = step.kv_blocks;
   now.kv_blocks_total = step.kv_blocks_total;
   now.preemptions += step.preempted;
-  now.prompt_tokens += step.prefill_tokens - step.recomputed_tokens;
   add(now, kIterationTokens, step.prefill_tokens + step.decode_tokens);
 }
 
 void OpenMetrics::on_finish(const RequestRecord& r) {
   beginning_.erase(r.id);
+  forget_prompts(r.id);
   if (r.failed || r.replica == kNoReplica) return;
   Engine& its = engine(r.replica);
   sample_until(its, r.finish);

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "sim/core/output_file.h"
@@ -51,6 +52,7 @@ class OpenMetrics final : public Observer {
   void on_queued(std::uint64_t request, std::uint32_t replica, SimTime now,
                  SimTime at_gateway, SimTime lost) override;
   void on_plan(const PlanFacts& plan) override;
+  void on_step_facts(const StepFacts& step) override;
   void on_first_token(std::uint64_t request, SimTime now, const LatencySplit& split) override;
   void on_token_gaps(SimTime gap, std::int64_t count, SimTime now) override;
   void on_tokens(std::int64_t count, SimTime now) override;
@@ -103,11 +105,14 @@ class OpenMetrics final : public Observer {
   std::array<std::vector<double>, kHistograms> bounds_;
   double interval_s_;
   std::vector<Engine> engines_;
-  struct Beginning {
-    std::uint32_t replica = 0;
-    bool admitted = false;
+  std::unordered_map<std::uint64_t, std::uint32_t> beginning_;  // requests without a token: replica
+  // Of each sequence in the system, the prompt tokens counted: each once, however often it is computed.
+  struct Prompt {
+    std::int32_t counted = 0;
+    bool whole = false;
   };
-  std::unordered_map<std::uint64_t, Beginning> beginning_;  // requests without a token yet
+  void forget_prompts(std::uint64_t request);
+  std::map<std::pair<std::uint64_t, std::int32_t>, Prompt> prompts_;  // by request and sample
   std::vector<std::pair<double, std::int64_t>> gaps_;  // of the step that is about to be told
   std::int64_t tokens_ = 0;                            // likewise
   std::string buffer_;

@@ -178,3 +178,39 @@ TEST_CASE("openmetrics: without an interval, long runs are sampled more coarsely
   }
   CHECK(file.last("vllm:request_success_total") == 400);
 }
+
+// A sequence that found 64 of its 100 tokens, was preempted, found none the second time, lost a chunk
+// to another preemption, and was preempted once more when it had an answer.
+TEST_CASE("openmetrics: a prompt counts once, however often it is computed", "[unit]") {
+  const TempFolder folder;
+  const std::string path = folder / "metrics.txt";
+  OpenMetrics metrics(path, {"m", 1024, 16, 1.0});
+  StepRecord record;
+  record.duration = SimTime::from_ms(10);
+  const auto plan = [&](SequenceFacts s) {
+    s.request = 7;
+    s.prefill = s.starts = true;
+    metrics.on_plan({.replica = 0, .now = record.start, .sequences = {&s, 1}});
+    return s;
+  };
+  const auto step = [&](SequenceFacts s, bool kept, bool has_output) {
+    s.kept = kept;
+    s.has_output = has_output;
+    metrics.on_step_facts({record, {}, {&s, 1}, {}});
+    record.prefill_tokens = s.tokens;
+    metrics.on_step(record);
+    record.start += record.duration;
+  };
+  metrics.on_queued(7, 0, SimTime(), SimTime(), SimTime());
+  step(plan({.tokens = 20, .computed_before = 64}), true, false);
+  step(plan({.tokens = 50, .computed_before = 0}), true, false);
+  step(plan({.tokens = 50, .computed_before = 48}), false, false);
+  step(plan({.tokens = 100, .computed_before = 0}), true, true);
+  step(plan({.tokens = 110, .computed_before = 0}), true, true);
+  metrics.on_end(record.start);
+  metrics.commit();
+  const Parsed file = parse(test::read_text(path));
+  CHECK(file.last("vllm:prompt_tokens_total") == 100);
+  CHECK(file.last("vllm:prompt_tokens_cached_total") == 64);
+  CHECK(file.last("vllm:prefix_cache_queries_total") == 100);
+}
