@@ -80,10 +80,14 @@ bool Timeline::tells(const StepRecord& step) const {
   return step.step % every_ == 0 && in_window(step.start, step.start + step.duration);
 }
 
+Timeline::Replica& Timeline::replica(std::uint32_t id) {
+  if (id >= replicas_.size()) replicas_.resize(id + 1);
+  return replicas_[id];
+}
+
 // A thread for the step: the first on which the one before has ended.
 Timeline::Replica& Timeline::place(const StepRecord& step) {
-  if (step.replica >= replicas_.size()) replicas_.resize(step.replica + 1);
-  Replica& replica = replicas_[step.replica];
+  Replica& replica = this->replica(step.replica);
   if (replica.placed == step.step + 1) return replica;
   const std::int64_t process = kFirstReplica + step.replica;
   if (replica.placed == 0) {
@@ -92,6 +96,7 @@ Timeline::Replica& Timeline::place(const StepRecord& step) {
   }
   replica.placed = step.step + 1;
   if (replica.ended < step.start) fall_idle(replica, step.replica);
+  replica.emptied = false;
   const auto free = std::find_if(replica.lanes.begin(), replica.lanes.end(),
                                  [&](SimTime end) { return end <= step.start; });
   replica.lane = static_cast<std::size_t>(free - replica.lanes.begin());
@@ -106,6 +111,30 @@ Timeline::Replica& Timeline::place(const StepRecord& step) {
 
 void Timeline::on_arrival(std::uint64_t request, SimTime now) {
   if (now < options_.to && samples(request)) arrivals_[request] = now;
+}
+
+void Timeline::leave(std::uint64_t request) {
+  const auto found = where_.find(request);
+  if (found == where_.end()) return;
+  Replica& its = replica(found->second);
+  its.emptied = --its.requests == 0 || its.emptied;
+  where_.erase(found);
+}
+
+void Timeline::enter(std::uint64_t request, std::uint32_t id) {
+  leave(request);
+  ++replica(id).requests;
+  where_[request] = id;
+}
+
+void Timeline::on_queued(std::uint64_t request, std::uint32_t replica, SimTime, SimTime, SimTime) {
+  enter(request, replica);
+}
+
+void Timeline::on_left(std::uint64_t request, SimTime) { leave(request); }
+
+void Timeline::on_received(std::uint64_t request, std::uint32_t replica, SimTime) {
+  enter(request, replica);
 }
 
 void Timeline::on_step_facts(const StepFacts& step) {
@@ -192,7 +221,6 @@ void Timeline::on_step(const StepRecord& step) {
     out_.time("dur", shorter(step.duration - gpu, 2));
     out_.end();
   }
-  replica.running = step.running;
   counter(replica, step.replica, "running", step.start, static_cast<double>(step.running));
   counter(replica, step.replica, "waiting", step.start, static_cast<double>(step.waiting));
   counter(replica, step.replica, "kv_cache_usage", step.start,
@@ -204,10 +232,10 @@ void Timeline::on_step(const StepRecord& step) {
 void Timeline::fall_idle(Replica& replica, std::uint32_t id) {
   if (every_ > 1 || replica.lanes.empty()) return;  // steps in between are not told, or none was yet
   counter(replica, id, "batched_tokens", replica.ended, 0);
-  counter(replica, id, "running", replica.ended, static_cast<double>(replica.running));
-  if (replica.running + replica.counters["waiting"].value == 0) {
-    counter(replica, id, "kv_cache_usage", replica.ended, 0);
-  }
+  if (!replica.emptied) return;  // its requests wait: for KV, for other replicas
+  counter(replica, id, "running", replica.ended, 0);
+  counter(replica, id, "waiting", replica.ended, 0);
+  counter(replica, id, "kv_cache_usage", replica.ended, 0);
 }
 
 // A replica whose last step ended within the window began no other in it. Counters are told once more
@@ -256,10 +284,7 @@ void Timeline::span(std::string_view name, const RequestRecord& request, SimTime
 
 void Timeline::on_finish(const RequestRecord& r) {
   arrivals_.erase(r.id);
-  if (r.replica < replicas_.size()) {
-    std::int64_t& running = replicas_[r.replica].running;
-    running = std::max<std::int64_t>(running - std::max(r.answers, 1), 0);
-  }
+  leave(r.id);
   std::vector<Instant> instants;
   if (const auto found = instants_.find(r.id); found != instants_.end()) {
     instants = std::move(found->second);

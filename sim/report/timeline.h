@@ -41,6 +41,10 @@ class Timeline final : public Observer {
 
   bool hears_facts() const override { return true; }
   void on_arrival(std::uint64_t request, SimTime now) override;
+  void on_queued(std::uint64_t request, std::uint32_t replica, SimTime now, SimTime at_gateway,
+                 SimTime lost) override;
+  void on_left(std::uint64_t request, SimTime now) override;
+  void on_received(std::uint64_t request, std::uint32_t replica, SimTime now) override;
   void on_step_facts(const StepFacts& step) override;
   void on_step(const StepRecord& step) override;
   void on_decode_run(const DecodeRunRecord& run) override;
@@ -71,7 +75,8 @@ class Timeline final : public Observer {
     std::size_t lane = 0;         // its thread
     std::uint64_t placed = 0;     // its number + 1
     std::map<std::string_view, Told> counters;
-    std::int64_t running = 0;     // of the newest step, less what finished since
+    std::int64_t requests = 0;    // that it has
+    bool emptied = false;         // it had none for a moment since the newest step
   };
   struct Flow {
     std::uint64_t request = 0;
@@ -86,6 +91,10 @@ class Timeline final : public Observer {
   Replica& place(const StepRecord& step);
   void counter(Replica& replica, std::uint32_t id, std::string_view name, SimTime at, double value);
   void tell_counter(std::uint32_t id, std::string_view name, SimTime at, double value);
+  Replica& replica(std::uint32_t id);
+  // The request is nowhere, or goes from where it was to another replica.
+  void leave(std::uint64_t request);
+  void enter(std::uint64_t request, std::uint32_t replica);
   // The engine has ended its steps, and what was told last no longer holds.
   void fall_idle(Replica& replica, std::uint32_t id);
   void tell_flows(std::int64_t process, std::int64_t thread, SimTime at);
@@ -100,6 +109,7 @@ class Timeline final : public Observer {
   SimTime end_;
   std::vector<Replica> replicas_;
   std::vector<Flow> flows_;     // to the step that is about to be told
+  std::unordered_map<std::uint64_t, std::uint32_t> where_;  // the replica of each request
   std::unordered_map<std::uint64_t, SimTime> arrivals_;  // of requests that no step has run yet
   std::unordered_map<std::uint64_t, std::vector<Instant>> instants_;
 };
