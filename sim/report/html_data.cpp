@@ -173,9 +173,9 @@ Json pareto_data(const std::vector<ParetoPoint>& points) {
   Json out = {{"points", Json::array()}, {"tried", points.size()}};
   for (const ParetoPoint& point : front) {
     out["points"].push_back({{"label", point.label},
-                             {"gpus", point.gpus},
-                             {"tokens_per_s_per_user", short_number(point.tokens_per_s_per_user)},
-                             {"tokens_per_s_per_gpu", short_number(point.tokens_per_s_per_gpu)},
+                             {"gpus", point.trade.gpus},
+                             {"tokens_per_s_per_user", short_number(point.trade.tokens_per_s_per_user)},
+                             {"tokens_per_s_per_gpu", short_number(point.trade.tokens_per_s_per_gpu)},
                              {"good", point.good}});
   }
   return out;
@@ -184,8 +184,8 @@ Json pareto_data(const std::vector<ParetoPoint>& points) {
 ParetoPoint pareto_point(const std::string& label, std::int32_t gpus, const RunSummary& run,
                          bool good) {
   const double tpot_ms = run.tpot_ms.mean;
-  return {label, gpus, tpot_ms > 0 ? 1000 / tpot_ms : 0,
-          gpus > 0 ? run.output_throughput / gpus : 0, good};
+  return {label, {gpus, tpot_ms > 0 ? 1000 / tpot_ms : 0,
+          gpus > 0 ? run.output_throughput / gpus : 0}, good};
 }
 
 }  // namespace headway

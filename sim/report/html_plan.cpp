@@ -42,8 +42,8 @@ nlohmann::ordered_json plan_report(const ReportHead& head, const ParetoTable& ta
   for (const ParetoSetup& setup : table.points) {
     out["plan"]["setups"].push_back(setup_data(table, setup));
     if (setup.status != ParetoSetup::Status::kOk) continue;
-    points.push_back({short_label(table, setup), setup.gpus, setup.tokens_per_s_per_user,
-                      setup.tokens_per_s_per_gpu, true});
+    points.push_back({short_label(table, setup),
+                      {setup.gpus, setup.tokens_per_s_per_user, setup.tokens_per_s_per_gpu}, true});
   }
   out["pareto"] = pareto_data(points);
   return out;

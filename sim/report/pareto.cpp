@@ -7,27 +7,20 @@
 namespace headway {
 
 std::vector<ParetoPoint> pareto_front(std::vector<ParetoPoint> points) {
-  std::erase_if(points, [](const ParetoPoint& p) {
-    return !(std::isfinite(p.tokens_per_s_per_user) && p.tokens_per_s_per_user > 0 &&
-             std::isfinite(p.tokens_per_s_per_gpu) && p.tokens_per_s_per_gpu > 0);
+  const auto above_0 = [](double x) { return std::isfinite(x) && x > 0; };
+  std::erase_if(points, [&](const ParetoPoint& p) {
+    return !above_0(p.trade.tokens_per_s_per_user) || !above_0(p.trade.tokens_per_s_per_gpu);
   });
-  // From the fastest for a user down: a point stays when no faster one does more a GPU.
-  std::stable_sort(points.begin(), points.end(), [](const ParetoPoint& a, const ParetoPoint& b) {
-    return std::tuple(a.gpus, -a.tokens_per_s_per_user, -a.tokens_per_s_per_gpu) <
-           std::tuple(b.gpus, -b.tokens_per_s_per_user, -b.tokens_per_s_per_gpu);
-  });
+  std::vector<ParetoTrade> trades;
+  for (const ParetoPoint& point : points) trades.push_back(point.trade);
+  const std::vector<bool> on_front = on_pareto_front(trades);
   std::vector<ParetoPoint> front;
-  for (ParetoPoint& point : points) {
-    const bool first = front.empty() || front.back().gpus != point.gpus;
-    const bool equal = !first &&
-                       point.tokens_per_s_per_user == front.back().tokens_per_s_per_user &&
-                       point.tokens_per_s_per_gpu == front.back().tokens_per_s_per_gpu;
-    if (first || equal || point.tokens_per_s_per_gpu > front.back().tokens_per_s_per_gpu) {
-      front.push_back(std::move(point));
-    }
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    if (on_front[i]) front.push_back(std::move(points[i]));
   }
   std::stable_sort(front.begin(), front.end(), [](const ParetoPoint& a, const ParetoPoint& b) {
-    return std::tuple(a.gpus, a.tokens_per_s_per_user) < std::tuple(b.gpus, b.tokens_per_s_per_user);
+    return std::tuple(a.trade.gpus, a.trade.tokens_per_s_per_user) <
+           std::tuple(b.trade.gpus, b.trade.tokens_per_s_per_user);
   });
   return front;
 }

@@ -5,18 +5,12 @@
 #include <set>
 
 #include "sim/core/errors.h"
+#include "sim/study/pareto_front.h"
 
 namespace headway {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-bool dominates(const ParetoSetup& a, const ParetoSetup& b) {
-  return a.tokens_per_s_per_user >= b.tokens_per_s_per_user &&
-         a.tokens_per_s_per_gpu >= b.tokens_per_s_per_gpu &&
-         (a.tokens_per_s_per_user > b.tokens_per_s_per_user ||
-          a.tokens_per_s_per_gpu > b.tokens_per_s_per_gpu);
-}
 
 // Goodput counts by the scenario's limits; where it has none, by those of the targets.
 void take_limits(const Requirements& required, Scenario& scenario) {
@@ -133,13 +127,16 @@ const char* status_name(ParetoSetup::Status status) {
 }
 
 void mark_fronts(std::vector<ParetoSetup>& points) {
+  std::vector<ParetoSetup*> ok;
+  std::vector<ParetoTrade> trades;
   for (ParetoSetup& point : points) {
-    point.on_front = point.status == ParetoSetup::Status::kOk &&
-                     std::none_of(points.begin(), points.end(), [&](const ParetoSetup& other) {
-                       return other.status == ParetoSetup::Status::kOk &&
-                              other.gpus == point.gpus && dominates(other, point);
-                     });
+    point.on_front = false;
+    if (point.status != ParetoSetup::Status::kOk) continue;
+    ok.push_back(&point);
+    trades.push_back({point.gpus, point.tokens_per_s_per_user, point.tokens_per_s_per_gpu});
   }
+  const std::vector<bool> on_front = on_pareto_front(trades);
+  for (std::size_t i = 0; i < ok.size(); ++i) ok[i]->on_front = on_front[i];
 }
 
 std::vector<std::int32_t> gpu_counts(const std::vector<ParetoSetup>& points) {
