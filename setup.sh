@@ -4,6 +4,7 @@
 #   sh setup.sh demo           install what is missing, build, compare policies on a real trace
 #   sh setup.sh test           the same, then all tests, plain and under ASan and UBSan
 #   sh setup.sh build          the same without tests: the program is build/headway
+#   sh setup.sh fast           build-fast/headway and bench, compiled twice: by what a training run counted
 #   sh setup.sh install-deps   only install what is missing
 set -eu
 cd "$(dirname "$0")"
@@ -121,8 +122,20 @@ build() { # build PRESET TARGET [cmake arguments]
   cmake --build --preset "$preset" --target "$target" -j "$(jobs)" >&2
 }
 
+# Runs what people run: all schedulers, one engine and a fleet, caches on and full, skipping and stepping.
+# Functions that it leaves out are compiled as in any other build.
+train() {
+  say "counting what a training run executes"
+  schedulers=$(build-fast/headway list schedulers |
+    awk 'NR > 1 && $1 != "block-diffusion" { printf "%s%s", comma, $1; comma = "," }')
+  build-fast/headway compare scenarios/demo.json --vary "engine.scheduler=$schedulers" --limit 1000 --quiet
+  build-fast/headway run scenarios/demo.json --limit 2000 --step-by-step --threads 1 --quiet
+  build-fast/bench scale-1e4 azure-conv-cache starved closed-64 --threads 2
+  build-fast/bench scale-1e4 azure-conv --threads 1
+}
+
 usage() {
-  sed -n '2,7s/^# \{0,1\}//p' "$0" >&2
+  sed -n '2,8s/^# \{0,1\}//p' "$0" >&2
   exit 2
 }
 
@@ -134,6 +147,16 @@ case "${1:-}" in
     install_deps
     build release all -DHEADWAY_UNITY=ON
     say "built: build/headway"
+    ;;
+  fast)
+    install_deps
+    build fast headway -DHEADWAY_PGO=TRAIN
+    build fast bench -DHEADWAY_PGO=TRAIN
+    find build-fast -name '*.gcda' -delete
+    train >build-fast/training.txt
+    build fast headway -DHEADWAY_PGO=USE
+    build fast bench -DHEADWAY_PGO=USE
+    say "built: build-fast/headway, build-fast/bench"
     ;;
   demo)
     install_deps
