@@ -235,7 +235,7 @@ std::vector<Blueprint> make_blueprints(const Scenario& scenario, const Profile* 
 
 std::unique_ptr<Replica> make_replica(const Blueprint& b, std::uint32_t id,
                                       std::span<Observer* const> observers,
-                                      std::uint64_t first_step) {
+                                      std::uint64_t first_step, std::shared_ptr<RunRoom> room) {
   ReplicaConfig config = b.replica;
   config.id = id;
   config.first_step = first_step;
@@ -244,7 +244,7 @@ std::unique_ptr<Replica> make_replica(const Blueprint& b, std::uint32_t id,
     speculation = std::make_unique<Speculation>(b.speculation, b.seed, b.draft_cost);
   }
   return std::make_unique<Replica>(config, make_scheduler(b.scheduler), b.cost, observers,
-                                   std::move(speculation));
+                                   std::move(speculation), std::move(room));
 }
 
 }  // namespace headway

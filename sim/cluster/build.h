@@ -36,9 +36,9 @@ Blueprint make_blueprint(const Scenario& scenario, const Profile& profile);
 // One a pool of the cluster, or the one of replicas that are alike. A profile at hand stands in for the
 // one that the scenario names, and for that of the pools which share it. InputError names the pool.
 std::vector<Blueprint> make_blueprints(const Scenario& scenario, const Profile* profile = nullptr);
-// `first_step`: what its steps are counted from.
+// `first_step`: what its steps are counted from. `room`: may be shared by replicas of one thread.
 std::unique_ptr<Replica> make_replica(const Blueprint& blueprint, std::uint32_t id,
                                       std::span<Observer* const> observers,
-                                      std::uint64_t first_step = 0);
+                                      std::uint64_t first_step, std::shared_ptr<RunRoom> room);
 
 }  // namespace headway

@@ -67,7 +67,8 @@ void Fleet::build(std::uint32_t replica) {
     Seat& seat = seats_[member.first_seat + s];
     std::vector<std::unique_ptr<Replica>> ranks;
     for (std::uint32_t engine = seat.first_engine; ranks.size() < pool.ranks; ++engine) {
-      ranks.push_back(make_replica(pool.plan.blueprint, engine, observers_, past_[engine].steps));
+      ranks.push_back(
+          make_replica(pool.plan.blueprint, engine, observers_, past_[engine].steps, run_room_));
     }
     seat.group.emplace(std::move(ranks), pool.plan.blueprint.cost);
   }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -139,6 +140,7 @@ class Fleet {
   }
 
   std::vector<Observer*> observers_;
+  std::shared_ptr<RunRoom> run_room_ = std::make_shared<RunRoom>();
   std::vector<Pool> pools_;
   std::vector<Member> members_;
   std::vector<Seat> seats_;

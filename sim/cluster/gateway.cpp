@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "sim/core/errors.h"
+#include "sim/replica/active_sequence.h"
 
 namespace headway {
 
@@ -92,15 +93,8 @@ Request Gateway::take(std::map<Place, Waiting>::iterator place) {
 }
 
 RequestRecord turned_away(const Request& request, SimTime lost, SimTime now, const char* reason) {
-  RequestRecord record;
-  record.id = request.id;
-  record.session_id = request.session_id;
-  record.tenant = request.tenant;
-  record.priority = request.priority;
-  record.arrival = request.arrival;
+  RequestRecord record = record_for(request);
   record.scheduled = record.first_token = record.finish = now;
-  record.held = request.held;
-  record.prompt_tokens = request.prompt_tokens;
   record.replica = kNoReplica;
   record.split[static_cast<std::size_t>(LatencyPart::kRetry)] = lost;
   record.split[static_cast<std::size_t>(LatencyPart::kQueue)] = now - request.arrival - lost;

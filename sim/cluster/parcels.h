@@ -21,14 +21,15 @@ struct Parcel {
 // All parcels of a fleet, by a number that an event can carry.
 class Parcels {
  public:
-  std::uint32_t put(Parcel parcel) {
+  std::uint32_t put(Parcel&& parcel) {
     if (free_.empty()) {
       slots_.push_back({std::move(parcel), true});
       return static_cast<std::uint32_t>(slots_.size() - 1);
     }
     const std::uint32_t number = free_.back();
     free_.pop_back();
-    slots_[number] = {std::move(parcel), true};
+    slots_[number].parcel = std::move(parcel);
+    slots_[number].there = true;
     return number;
   }
 

@@ -27,7 +27,7 @@ class RankGroup {
   Replica& rank(std::size_t i) { return *ranks_[i]; }
   const Replica& rank(std::size_t i) const { return *ranks_[i]; }
 
-  void submit(std::size_t rank, Request request, SimTime now, SimTime lost = {}) {
+  void submit(std::size_t rank, Request&& request, SimTime now, SimTime lost = {}) {
     ranks_[rank]->submit(std::move(request), now, lost);
   }
   bool may_plan() const { return lone() ? ranks_[0]->may_plan() : !stepping_; }

@@ -115,7 +115,7 @@ void Simulation::handle(const SendEvent&, SimTime now) {
   report_progress();
 }
 
-void Simulation::send(Request request, SimTime now) {
+void Simulation::send(Request&& request, SimTime now) {
   ++outcome_.requests;
   note(now, request.id);
   for (Observer* o : observers_) o->on_arrival(request.id, now);
@@ -126,7 +126,7 @@ void Simulation::send(Request request, SimTime now) {
   await_expiry();
 }
 
-void Simulation::route(Request request, SimTime now) {
+void Simulation::route(Request&& request, SimTime now) {
   if (router_entry_.reads_kv) {
     catch_up(now);
     fleet_.look_at_kv();
@@ -169,7 +169,7 @@ void Simulation::handle(const AdmitEvent& event, SimTime now) {
   admit(std::move(parcel), now);
 }
 
-void Simulation::admit(Parcel parcel, SimTime now) {
+void Simulation::admit(Parcel&& parcel, SimTime now) {
   note(now, parcel.engine);
   const auto [seat, rank] = fleet_.place(parcel.engine);
   RankGroup& group = *fleet_.seat(seat).group;

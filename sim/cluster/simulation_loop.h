@@ -39,11 +39,11 @@ class Simulation {
   void plan_next(SimTime now);
   void schedule_send(SimTime now);
   void handle(const SendEvent&, SimTime now);
-  void send(Request request, SimTime now);
-  void route(Request request, SimTime now);
+  void send(Request&& request, SimTime now);
+  void route(Request&& request, SimTime now);
   void catch_up(SimTime now);
   void handle(const AdmitEvent& event, SimTime now);
-  void admit(Parcel parcel, SimTime now);
+  void admit(Parcel&& parcel, SimTime now);
   void settle(std::uint32_t seat, SimTime now);
   void end_step(std::uint32_t seat, SimTime now);
   // The engines of the seat look at their queues: at the end of this instant, or later.

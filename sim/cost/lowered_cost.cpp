@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "sim/core/errors.h"
+#include "sim/core/wide.h"
 
 namespace headway {
 namespace {
@@ -91,6 +92,12 @@ std::size_t last_up_to(const std::vector<std::int64_t>& sums, std::int64_t sum) 
     left -= half;
   }
   return static_cast<std::size_t>(first - sums.data());
+}
+
+// us[k] = fixed + (start + slope * (first + k * each)).
+HEADWAY_WIDE void fill_line(double fixed, double start, double slope, double first, double each,
+                            double* us, std::int32_t n) {
+  for (std::int32_t k = 0; k < n; ++k) us[k] = fixed + (start + slope * (first + k * each));
 }
 
 }  // namespace
@@ -252,11 +259,7 @@ void LoweredCost::decode_run(std::int32_t batch, std::int64_t kv_tokens, std::si
     const std::int64_t left = (row->sums[index + 1] - sum + batch - 1) / batch;
     const auto here = static_cast<std::int32_t>(
         std::min<std::int64_t>(left, static_cast<std::int64_t>(steps - i)));
-    const double first = static_cast<double>(into), each = batch;
-    for (std::int32_t k = 0; k < here; ++k) {
-      us[i + static_cast<std::size_t>(k)] =
-          fixed_us + (piece.us + piece.slope * (first + k * each));
-    }
+    fill_line(fixed_us, piece.us, piece.slope, static_cast<double>(into), batch, us + i, here);
     std::fill_n(from + i, here, static_cast<std::uint8_t>(piece.after));
     if (into == 0) from[i] = static_cast<std::uint8_t>(piece.at);
     i += static_cast<std::size_t>(here);

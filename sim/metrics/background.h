@@ -1,15 +1,13 @@
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <memory>
-#include <span>
-#include <string>
 #include <thread>
 #include <vector>
 
 #include "sim/core/bounded_queue.h"
+#include "sim/metrics/call_log.h"
 #include "sim/metrics/decode_run.h"
 #include "sim/metrics/observer.h"
 
@@ -25,6 +23,7 @@ class BackgroundObserver final : public Observer {
   BackgroundObserver(const BackgroundObserver&) = delete;
   BackgroundObserver& operator=(const BackgroundObserver&) = delete;
 
+  bool lays_out_runs() const override { return true; }  // on the thread
   void on_arrival(std::uint64_t request, SimTime now) override;
   void on_step(const StepRecord& step) override;
   void on_decode_run(const DecodeRunRecord& run) override;
@@ -36,36 +35,21 @@ class BackgroundObserver final : public Observer {
   void on_end(SimTime now) override;
 
  private:
-  enum class Kind : std::uint8_t { kArrival, kStep, kRun, kGaps, kTokens, kPreemption, kFinish, kFleet };
-  struct Fact {  // of the calls with numbers alone
-    std::int64_t a = 0, b = 0;
-    SimTime now;
-  };
-  // A few thousand calls; a buffer that is used again.
-  struct Chunk {
-    std::vector<Kind> kinds;
-    std::vector<Fact> facts;
-    std::vector<StepRecord> steps;
-    std::vector<RequestRecord> finishes;
-    std::vector<FleetRecord> fleets;
-    std::vector<DecodeRunRecord> runs;  // their views point into `arrays`
-    static constexpr std::size_t kAlignment = 8;
-    std::unique_ptr<std::byte[]> arrays;
-    std::size_t room = 0, used = 0;  // bytes of it
-    void make_room(std::size_t bytes);  // REQUIRES: none is used
-    template <typename T>
-    std::span<const T> keep(std::span<const T> values);
-    void clear();
-  };
-  using ChunkPtr = std::unique_ptr<Chunk>;
+  using ChunkPtr = std::unique_ptr<CallLog>;
 
-  void note(Kind kind);
+  // After each call has been written down.
+  void pass_on() {
+    if (chunk_->full()) hand_over();
+  }
+  void keep_prices(const DecodeRunRecord& run);
   void hand_over();
   void stop();
   void listen();
-  void tell(Chunk& chunk);
 
   Observer& inner_;
+  // Of all runs: a replica may go, and its prices with it, before the thread has laid out its runs.
+  std::vector<std::shared_ptr<const DecodeRunPrices>> prices_;
+  std::vector<const DecodeRunPrices*> prices_of_;  // a replica's newest
   ChunkPtr chunk_;
   BoundedQueue<ChunkPtr> full_, spare_;
   std::exception_ptr error_;  // the thread's until it has joined

@@ -4,7 +4,9 @@
 #include <array>
 #include <cstdint>
 #include <iterator>
+#include <memory>
 #include <span>
+#include <vector>
 
 #include "sim/core/sim_time.h"
 #include "sim/metrics/observer.h"
@@ -18,35 +20,67 @@ struct GivenBack {
   bool operator==(const GivenBack&) const = default;
 };
 
-// Consecutive decode steps of one replica that were simulated in one go: the same sequences in each,
-// one token for every one of them, each step beginning where the one before ended. Announced when
-// the last of them has ended. The views are valid during the call only.
-struct DecodeRunRecord {
+struct DecodeRunRecord;
+
+// Where the steps of a run are laid out. To be used again.
+struct DecodeRunBuffers {
+  std::vector<SimTime> ends;
+  std::vector<double> gpu_us, all_us;
+  std::vector<std::uint8_t> from, all_from;
+};
+
+// What knows the price of each step of a run. Thread-safe; whoever keeps a run's record keeps its prices.
+class DecodeRunPrices : public std::enable_shared_from_this<DecodeRunPrices> {
+ public:
+  virtual ~DecodeRunPrices() = default;
+  // Sets gpu_us, from, changing_class and what is fixed: of run.steps() steps.
+  virtual void price(DecodeRunRecord& run, DecodeRunBuffers& buffers) const = 0;
+};
+
+// A run described in little room: its first step, the gaps between the ends, and what the prices follow
+// from. The views are valid during the call only.
+struct DecodeRunFacts {
   // The first step, complete. The others differ in number, times, GPU time and KV.
   StepRecord first;
+  std::span<const std::int32_t> gaps_ns;     // of every step, from the end of the one before; first: 0
+  SimTime last_end;
+  std::int64_t ends_after_first_ns = 0;      // over all steps: how long after the first they end
+  const DecodeRunPrices* prices = nullptr;
+  std::int32_t sampled_sequences = 0;        // of every step
+  std::int32_t decode_kv_max = 0;            // of the first step: the longest KV attended to
+  std::int64_t decode_kv_tokens = 0;         // and the sum
+  // KV blocks taken (less those given back) from the first step to the i-th after it, periodic: a
+  // whole period takes blocks_taken.back(), its first i steps blocks_taken[i]. Empty: none are ever
+  // taken.
+  std::span<const std::int32_t> blocks_taken;
+  std::int64_t block_size = 0;
+  GivenBack given_back;
+};
+
+// Consecutive decode steps of one replica that were simulated in one go: the same sequences in each,
+// one token for every one of them, each step beginning where the one before ended. Announced when
+// the last of them has ended. An observer finds its steps laid out, unless it says that it does that
+// itself (Observer::lays_out_runs).
+struct DecodeRunRecord : DecodeRunFacts {
   std::span<const SimTime> ends;             // of every step; not empty
-  std::int64_t ends_after_first_ns = 0;      // over them: how long after the first
   std::span<const double> gpu_us;            // of every step
   std::span<const std::uint8_t> from;        // Coverage of the part of it that changes
   std::size_t changing_class = 0;            // OpClass of that part
   double fixed_us = 0;                       // the part of gpu_us that all steps share
   std::array<double, 7> fixed_class_us{};    // the same by OpClass
   std::array<double, 4> fixed_coverage_us{}; // and by Coverage
-  // KV blocks taken (less those given back) from the first step to the i-th after it, periodic: a
-  // whole period takes blocks_taken.back(), its first i steps blocks_taken[i]. Empty: none are ever
-  // taken.
-  std::span<const std::int64_t> blocks_taken;
-  std::int64_t block_size = 0;
-  GivenBack given_back;
 
-  std::int64_t steps() const { return static_cast<std::int64_t>(ends.size()); }
+  // Fills in all that, from the rest. The buffers are to outlive the record's use.
+  void lay_out(DecodeRunBuffers& buffers);
+
+  std::int64_t steps() const { return std::ssize(gaps_ns); }
   std::int64_t blocks_taken_by(std::int64_t step) const { return taken_by(blocks_taken, step); }
-  static std::int64_t taken_by(std::span<const std::int64_t> blocks_taken, std::int64_t step) {
+  static std::int64_t taken_by(std::span<const std::int32_t> blocks_taken, std::int64_t step) {
     if (blocks_taken.empty()) return 0;
     // 32 bits divide faster, and a run is short.
     const auto period = static_cast<std::uint32_t>(blocks_taken.size() - 1);
     const auto steps = static_cast<std::uint32_t>(step);
-    return steps / period * blocks_taken.back() + blocks_taken[steps % period];
+    return std::int64_t{steps / period} * blocks_taken.back() + blocks_taken[steps % period];
   }
   // The most that any of the steps up to it has: blocks may go back where windows slide.
   std::int64_t most_blocks_taken_by(std::int64_t step) const {

@@ -24,6 +24,16 @@ StepRecord DecodeRunRecord::at(std::int64_t step) const {
   return record;
 }
 
+void DecodeRunRecord::lay_out(DecodeRunBuffers& buffers) {
+  SimTime end = first.start + first.duration;
+  buffers.ends.resize(gaps_ns.size());
+  for (std::size_t i = 0; i < gaps_ns.size(); ++i) {
+    buffers.ends[i] = end += SimTime::from_ns(gaps_ns[i]);
+  }
+  ends = buffers.ends;
+  prices->price(*this, buffers);
+}
+
 void Observer::on_decode_run(const DecodeRunRecord& run) {
   for (std::int64_t step = 0; step < run.steps(); ++step) {
     const StepRecord record = run.at(step);

@@ -24,8 +24,8 @@ inline constexpr std::size_t kLatencyParts = 8;
 inline constexpr std::size_t kUsualParts = 6;  // the others are told of only where there are some
 using LatencySplit = std::array<SimTime, kLatencyParts>;
 
-// A finished (or rejected) request, as announced by its replica.
-struct RequestRecord {
+// What is told of a finished (or rejected) request in numbers.
+struct RequestNumbers {
   std::uint64_t id = 0;
   std::int64_t session_id = -1;
   std::int32_t tenant = 0, priority = 0;
@@ -40,6 +40,10 @@ struct RequestRecord {
   SimTime max_itl;                  // longest gap between two of its tokens
   LatencySplit split{};
   bool failed = false;              // rejected or aborted: counted, not measured
+};
+
+// A finished (or rejected) request, as announced by its replica.
+struct RequestRecord : RequestNumbers {
   std::string finish_reason;        // "stop", "length", or why it was rejected
 };
 
@@ -101,6 +105,8 @@ class Observer {
   // False: not interested in on_step(), on_decode_run(), on_token_gaps() and on_tokens(), most of the
   // calls by far. Asked once.
   virtual bool hears_steps() const { return true; }
+  // True: what on_decode_run() hears is described, not laid out (DecodeRunRecord). Asked once.
+  virtual bool lays_out_runs() const { return false; }
   // True: hears, beside the rest, who had which part in what (step_facts.h) and what held the others
   // back. Gathering that takes time, and is done for none who does not listen. Asked once.
   virtual bool hears_facts() const { return false; }

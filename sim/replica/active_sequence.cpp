@@ -17,7 +17,7 @@ void ActiveSequence::clear() {
   gathered_from = kNotGathered;
 }
 
-void ActiveSequence::open(Request arriving, std::uint32_t slot, std::uint64_t order, SimTime now,
+void ActiveSequence::open(Request&& arriving, std::uint32_t slot, std::uint64_t order, SimTime now,
                           SimTime lost) {
   request = std::move(arriving);
   sequence = make_sequence(request, slot, order, now);
@@ -62,20 +62,24 @@ void ActiveSequence::lose_kv(SimTime now, const TimeLedger& ledger) {
   lost_tokens = std::max(lost_tokens, computed);
 }
 
-RequestRecord record_of(const ActiveSequence& a, std::uint32_t replica, SimTime now, bool failed,
-                        std::string reason) {
-  const Request& request = *a.sequence.request;
+RequestRecord record_for(const Request& request) {
   RequestRecord record;
   record.id = request.id;
   record.session_id = request.session_id;
   record.tenant = request.tenant;
   record.priority = request.priority;
   record.arrival = request.arrival;
+  record.held = request.held;
+  record.prompt_tokens = request.prompt_tokens;
+  return record;
+}
+
+RequestRecord record_of(const ActiveSequence& a, std::uint32_t replica, SimTime now, bool failed,
+                        std::string reason) {
+  RequestRecord record = record_for(*a.sequence.request);
   record.scheduled = failed && a.scheduled == SimTime::never() ? now : a.scheduled;
   record.first_token = failed ? now : a.first_token;
   record.finish = now;
-  record.held = request.held;
-  record.prompt_tokens = a.sequence.prompt_tokens;
   record.output_tokens = a.sequence.output_tokens;
   record.cached_tokens = a.cached_tokens;
   record.preemptions = a.sequence.preemptions;

@@ -36,7 +36,7 @@ struct ActiveSequence {
   // As new; for a sequence to come.
   void clear();
   // Takes a request in; it reaches the scheduler's queue now.
-  void open(Request arriving, std::uint32_t slot, std::uint64_t order, SimTime now, SimTime lost);
+  void open(Request&& arriving, std::uint32_t slot, std::uint64_t order, SimTime now, SimTime lost);
   // Takes in one that another replica began; its KV is on its way from now on.
   void expect(Handover& begun, std::uint32_t slot, std::uint64_t order, SimTime now);
   // What another replica needs to go on with it.
@@ -45,6 +45,8 @@ struct ActiveSequence {
   void lose_kv(SimTime now, const TimeLedger& ledger);
 };
 
+// What the client knows of it; the rest is the caller's.
+RequestRecord record_for(const Request& request);
 // What its request is announced with when it leaves now.
 RequestRecord record_of(const ActiveSequence& a, std::uint32_t replica, SimTime now, bool failed,
                         std::string reason);

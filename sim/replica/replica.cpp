@@ -21,15 +21,18 @@ const char* reason_text(FinishReason reason) {
 
 Replica::Replica(const ReplicaConfig& config, std::unique_ptr<Scheduler> scheduler,
                  std::shared_ptr<const CostModel> cost, std::span<Observer* const> observers,
-                 std::unique_ptr<Speculation> speculation)
+                 std::unique_ptr<Speculation> speculation, std::shared_ptr<RunRoom> room)
     : config_(config),
       scheduler_(std::move(scheduler)),
       cost_(std::move(cost)),
       observers_(observers.begin(), observers.end()),
-      speculation_(std::move(speculation)) {
+      speculation_(std::move(speculation)),
+      room_(room ? std::move(room) : std::make_shared<RunRoom>()),
+      prices_(std::make_shared<const RunPrices>(cost_)) {
   steps_ = config_.first_step;
   for (Observer* o : observers_) {
     if (o->hears_steps()) step_observers_.push_back(o);
+    reads_runs_ = reads_runs_ || (o->hears_steps() && !o->lays_out_runs());
     if (o->hears_facts()) fact_observers_.push_back(o);
   }
 }
@@ -49,7 +52,7 @@ std::uint32_t Replica::take_slot() {
   return slot;
 }
 
-void Replica::submit(Request request, SimTime now, SimTime lost) {
+void Replica::submit(Request&& request, SimTime now, SimTime lost) {
   ActiveSequence* a = take_in(std::move(request), now, lost);
   if (a == nullptr) return;
   if (sequences_of(a->request) > 1) {
@@ -60,7 +63,7 @@ void Replica::submit(Request request, SimTime now, SimTime lost) {
 }
 
 // Null: it is refused, and has left.
-ActiveSequence* Replica::take_in(Request request, SimTime now, SimTime lost) {
+ActiveSequence* Replica::take_in(Request&& request, SimTime now, SimTime lost) {
   SIM_CHECK(!run_.active, "a request is submitted into a run of steps");
   ++submitted_;
   ++sequences_;
@@ -122,7 +125,8 @@ void Replica::end_step(SimTime now) {
   std::unique_ptr<ReplicaStep> step = take_ended();
   SIM_CHECK(step->end == now, "steps end in order and on time");
   ++steps_;
-  note_ends({&now, 1});
+  ends_sum_ += static_cast<std::uint64_t>(now.ns());
+  ends_xor_ ^= static_cast<std::uint64_t>(now.ns());
   advance_ledger(*step, now);
   complete(*step);
   propose_drafts(*step);
@@ -305,19 +309,6 @@ std::vector<Request> Replica::abandon() {
 SimTime Replica::busy(SimTime now) const {
   const SimTime settled = ledger_.decode + ledger_.interference + ledger_.host - idle_;
   return in_flight_.empty() ? settled : settled + (now - ledger_at_);
-}
-
-// Sum (modulo 2^64: late ends overflow it) and exclusive or: cheap, the same in any grouping, and made
-// of vectors.
-std::int64_t Replica::note_ends(std::span<const SimTime> ends) {
-  std::uint64_t sum = 0, all = 0;
-  for (const SimTime end : ends) {
-    sum += static_cast<std::uint64_t>(end.ns());
-    all ^= static_cast<std::uint64_t>(end.ns());
-  }
-  ends_sum_ += sum;
-  ends_xor_ ^= all;
-  return static_cast<std::int64_t>(sum - ends.size() * static_cast<std::uint64_t>(ends[0].ns()));
 }
 
 std::uint64_t Replica::timeline() const { return combine64(ends_sum_, ends_xor_); }

@@ -58,17 +58,18 @@ class Replica {
  public:
   Replica(const ReplicaConfig& config, std::unique_ptr<Scheduler> scheduler,
           std::shared_ptr<const CostModel> cost, std::span<Observer* const> observers,
-          std::unique_ptr<Speculation> speculation = nullptr);
+          std::unique_ptr<Speculation> speculation = nullptr,
+          std::shared_ptr<RunRoom> room = nullptr);
 
   // The request reaches the scheduler's queue now (host time before that has passed). `lost`: of the
   // time since its arrival, with replicas that failed.
-  void submit(Request request, SimTime now, SimTime lost = {});
+  void submit(Request&& request, SimTime now, SimTime lost = {});
 
   // Between replicas (replica_handover.cpp). With skip_ahead, catch_up() is REQUIRED before each.
   //
   // The request's prompt is computed here and ends with its first token, to go on elsewhere. Then it
   // is among take_handovers(), and holds its KV until release_kv(), which names it by its slot.
-  void submit_prompt(Request request, SimTime now, SimTime lost = {});
+  void submit_prompt(Request&& request, SimTime now, SimTime lost = {});
   void take_handovers(std::vector<Handover>& out) {
     out.clear();
     if (!handovers_.empty()) out.swap(handovers_);
@@ -93,7 +94,7 @@ class Replica {
   // When end_step() is due next; never = nothing is in flight. Moves when steps start, when one ends
   // and with catch_up().
   SimTime next_step_end() const {
-    if (run_.active) return run_.ends[static_cast<std::size_t>(run_.steps - (run_.goes_on ? 1 : 0))];
+    if (run_.active) return run_.due;
     return in_flight_.empty() ? SimTime::never() : in_flight_.front()->end;
   }
   // True when a plan may be made: nothing in flight, or a step has just ended.
@@ -148,7 +149,7 @@ class Replica {
  private:
   ActiveSequence& active(const Sequence& sequence) { return *slots_[sequence.slot]; }
   std::uint32_t take_slot();
-  ActiveSequence* take_in(Request request, SimTime now, SimTime lost);
+  ActiveSequence* take_in(Request&& request, SimTime now, SimTime lost);
   void hand_over(ActiveSequence& a, SimTime now);
   bool too_long(const Sequence& sequence) const;
   std::string too_long_text(const Sequence& sequence) const;
@@ -171,7 +172,6 @@ class Replica {
   void emit_tokens(const StepUpdate& update, SimTime now);
   void depart(ActiveSequence& a, SimTime now, bool failed, std::string reason);
   void check_conservation() const;
-  std::int64_t note_ends(std::span<const SimTime> ends);  // over them: ns after the first
 
   // For observers that hear facts (replica_facts.cpp).
   bool tells_facts() const { return !fact_observers_.empty(); }
@@ -189,14 +189,16 @@ class Replica {
   bool note_given_back();
   void end_step_of_run(SimTime now);
   void end_run(std::int64_t steps);
-  void settle_run(std::int64_t ended, std::int64_t repeated);
-  void emit_run(const StepPlan& plan, SimTime longest, SimTime first_end, SimTime last_end);
-  void move_in_flight(std::int64_t steps);
+  void settle_run(const RunPart& ended, std::int64_t repeated);
+  void tell_run(ReplicaStep& front, const RunPart& ended);
+  void emit_run(const StepPlan& plan, const RunPart& ended);
+  void move_in_flight(const RunPart& ended, std::int64_t steps);
 
   ReplicaConfig config_;
   std::unique_ptr<Scheduler> scheduler_;
   std::shared_ptr<const CostModel> cost_;
   std::vector<Observer*> observers_, step_observers_;  // the latter hear of every step
+  bool reads_runs_ = false;  // some of those want the steps of a run laid out
   std::vector<Observer*> fact_observers_;              // and these of everybody's part in it
   struct ToldFacts;                                    // buffers
   std::shared_ptr<ToldFacts> told_;                    // null = nobody hears facts
@@ -222,6 +224,9 @@ class Replica {
   SharingStats sharing_;
   std::int64_t groups_ = 0;     // requests with several sequences that are in here
   DecodeRun run_;
+  std::shared_ptr<RunRoom> room_;
+  std::shared_ptr<const RunPrices> prices_;
+  std::vector<SimTime> ends_;   // of the steps in flight, where a run begins
   LongestGap longest_gap_;      // between step ends, for the tokens of gathered decodes
 
   TimeLedger ledger_;
@@ -235,7 +240,9 @@ class Replica {
   std::int64_t submitted_ = 0, departed_ = 0, preemptions_ = 0;  // requests, sequences
   std::int64_t sequences_ = 0;  // in the scheduler
   std::uint64_t steps_ = 0, skipped_ = 0, order_ = 0;
-  std::uint64_t ends_sum_ = 0, ends_xor_ = 0;  // of all step ends, in ns
+  // Over all step ends, in ns: the sum (modulo 2^64: late ends overflow it) and exclusive or, which are
+  // cheap and the same in any grouping.
+  std::uint64_t ends_sum_ = 0, ends_xor_ = 0;
 };
 
 // Calls act(follower) for those whose leader's part in a step is theirs as well: all until the group

@@ -8,7 +8,7 @@
 namespace headway {
 
 // The engine is told that one token ends it, as the proxies of vLLM and SGLang do it.
-void Replica::submit_prompt(Request request, SimTime now, SimTime lost) {
+void Replica::submit_prompt(Request&& request, SimTime now, SimTime lost) {
   SIM_CHECK(sequences_of(request) == 1, "the samples of a prompt stay in one replica");
   ActiveSequence* a = take_in(std::move(request), now, lost);
   if (a == nullptr) return;

@@ -1,10 +1,9 @@
 // Skipping ahead: runs of decode steps that differ in nothing but the length of the sequences are
 // laid out at once and settled when something asks (INV-8: the same answers as step by step).
 #include <algorithm>
-#include <array>
 
 #include "sim/core/errors.h"
-#include "sim/metrics/decode_run.h"
+#include "sim/replica/decode_run.h"
 #include "sim/replica/replica.h"
 
 namespace headway {
@@ -17,31 +16,6 @@ constexpr std::int64_t kNearestHorizon = 16;
 constexpr std::int64_t kFarthestHorizon = 128;  // at first
 constexpr std::int64_t kLongestHorizon = 512;
 
-// ends[i] = the end before it + the nearest nanosecond of us[i] (SimTime::from_us) + host.
-void lay_ends(SimTime end, SimTime host, const double* us, SimTime* ends, std::size_t n) {
-  // Adding this leaves a double no digit below the point; a tie goes to the even neighbour.
-  constexpr double kWhole = 0x1.8p52;
-  constexpr std::size_t kBlock = 128;
-  std::array<double, kBlock> ns;
-  for (std::size_t i = 0; i < n; i += kBlock) {
-    const std::size_t here = std::min(kBlock, n - i);
-    for (std::size_t k = 0; k < here; ++k) {
-      const double exact = us[i + k] * 1e3;
-      const double even = (exact + kWhole) - kWhole;
-      ns[k] = even + (exact - even == 0.5 ? 1.0 : 0.0);
-    }
-    for (std::size_t k = 0; k < here; ++k) {
-      ends[i + k] = end += SimTime::from_ns(static_cast<std::int64_t>(ns[k])) + host;
-    }
-  }
-}
-
-SimTime longest_gap_of(std::span<const SimTime> ends) {
-  SimTime longest;
-  for (std::size_t i = 1; i < ends.size(); ++i) longest = std::max(longest, ends[i] - ends[i - 1]);
-  return longest;
-}
-
 bool same_sequences(const StepPlan& a, const StepPlan& b) {
   return a.decodes.sequences == b.decodes.sequences && a.gathered.empty() && b.gathered.empty() &&
          std::equal(a.scheduled.begin(), a.scheduled.end(), b.scheduled.begin(), b.scheduled.end(),
@@ -53,27 +27,6 @@ bool same_sequences(const StepPlan& a, const StepPlan& b) {
 }  // namespace
 
 void Replica::begin_run() { begin_run(run_.first_horizon); }
-
-void DecodeRun::lay_out(const CostModel& model, SimTime host, std::int64_t in_flight) {
-  const std::int64_t all = steps + in_flight;
-  model.price_run(first, all, cost);
-  const auto laid = static_cast<std::size_t>(in_flight);
-  lay_ends(ends[laid - 1], host, cost.gpu_us.data() + laid, ends.data() + laid, ends.size() - laid);
-  // The promise counts from the newest step in flight, the run from the oldest.
-  const auto period = static_cast<std::int64_t>(repeats.new_blocks.size());
-  blocks_taken.resize(period == 0 ? 0 : repeats.new_blocks.size() + 1);
-  if (period == 0) return;
-  const auto from = repeats.new_blocks.begin() + (period - (in_flight - 1) % period) % period;
-  std::int64_t taken = 0;
-  std::int64_t* out = blocks_taken.data();
-  *out = 0;
-  for (auto blocks = from; blocks != repeats.new_blocks.end(); ++blocks) *++out = taken += *blocks;
-  for (auto blocks = repeats.new_blocks.begin(); blocks != from; ++blocks) *++out = taken += *blocks;
-}
-
-std::int64_t DecodeRun::taken_by(std::int64_t step) const {
-  return DecodeRunRecord::taken_by(blocks_taken, step);
-}
 
 // Whether the steps in flight are decodes of one and the same batch, with nothing between them.
 bool Replica::steps_alike() const {
@@ -102,12 +55,9 @@ void Replica::begin_run(std::int64_t horizon) {
   run_.first = shape_;  // the newest step's: it was priced last
   run_.first.decode_kv_tokens -= (depth - 1) * shape_.decode_sequences;
   run_.first.decode_kv_max -= static_cast<std::int32_t>(depth - 1);
-  run_.ends.resize(static_cast<std::size_t>(run_.steps + depth));
-  for (std::int64_t i = 0; i < depth; ++i) {
-    run_.ends[static_cast<std::size_t>(i)] = in_flight_[static_cast<std::size_t>(i)]->end;
-  }
-  run_.lay_out(*cost_, newest.host, depth);
-  run_.active = note_given_back();
+  ends_.clear();
+  for (const auto& step : in_flight_) ends_.push_back(step->end);
+  run_.active = run_.lay_out(*cost_, newest.host, ends_, room_->cost) && note_given_back();
 }
 
 // What sequences that have just ended gave back is missing from the plans after the oldest. Where
@@ -131,83 +81,89 @@ bool Replica::note_given_back() {
 
 void Replica::catch_up(SimTime now) {
   if (!run_.active) return;
-  const std::int64_t ended = std::lower_bound(run_.ends.begin(), run_.ends.end(), now) -
-                             run_.ends.begin();
-  SIM_CHECK(ended <= run_.steps, "a run of steps is caught up with after its end");
+  const RunPart ended = run_.part(run_.steps + 1, now);
+  SIM_CHECK(ended.steps <= run_.steps, "a run of steps is caught up with after its end");
   run_.first_horizon = std::max(run_.first_horizon - run_.first_horizon / 16, kNearestHorizon);
-  if (run_.ends[static_cast<std::size_t>(ended)] == now) {
-    end_run(ended);
+  const SimTime next = ended.last_end + run_.gap(ended.steps);  // of the first step: 0
+  if (next == now) {
+    end_run(ended.steps);
   } else {
-    settle_run(ended, ended);
+    settle_run(ended, ended.steps);
   }
 }
 
 // A step of the run ends now, and nobody has looked at those before it.
 void Replica::end_step_of_run(SimTime now) {
-  if (run_.goes_on && run_.ends[static_cast<std::size_t>(run_.steps - 1)] == now) {
-    settle_run(run_.steps, run_.steps);
-    if (run_.horizon == run_.first_horizon) {
-      run_.first_horizon = std::min(run_.first_horizon * 3 / 2, kFarthestHorizon);
-    }
-    begin_run(std::min(2 * run_.horizon, kLongestHorizon));
-  } else {
-    end_run(run_.steps);
+  SIM_CHECK(run_.due == now, "a run of steps ends on time");
+  if (!run_.goes_on) return end_run(run_.steps);
+  settle_run(run_.part(run_.steps, SimTime::never()), run_.steps);
+  if (run_.horizon == run_.first_horizon) {
+    run_.first_horizon = std::min(run_.first_horizon * 3 / 2, kFarthestHorizon);
   }
+  begin_run(std::min(2 * run_.horizon, kLongestHorizon));
 }
 
 // The run is over with the step that stands behind `steps` others: it ends now, and is the first whose
 // end the scheduler does not know.
 void Replica::end_run(std::int64_t steps) {
-  settle_run(steps + 1, steps);
+  settle_run(run_.part(steps + 1, SimTime::never()), steps);
   std::unique_ptr<ReplicaStep> step = take_ended();
   complete(*step);
   depart_finished(last_step_end_);
   spare_steps_.push_back(std::move(step));
 }
 
-// The first `ended` steps of the run have ended: what each would have done, once for all of them. After
+// The first steps of the run have ended: what each would have done, once for all of them. After
 // `repeated` of them the scheduler made its plan again.
-void Replica::settle_run(std::int64_t ended, std::int64_t repeated) {
+void Replica::settle_run(const RunPart& ended, std::int64_t repeated) {
   run_.active = false;
-  if (ended == 0) return;
-  const auto n = static_cast<std::size_t>(ended);
+  if (ended.steps == 0) return;
+  const auto n = static_cast<std::uint64_t>(ended.steps);
   ReplicaStep& front = *in_flight_.front();
-  DecodeRunRecord record;
-  record.first = complete_record(front, config_.id, steps_);
-  record.ends = {run_.ends.data(), n};
-  record.gpu_us = {run_.cost.gpu_us.data(), n};
-  record.from = {run_.cost.from.data(), n};
-  record.changing_class = static_cast<std::size_t>(run_.cost.changing);
-  record.fixed_us = run_.cost.fixed.gpu_us;
-  record.fixed_class_us = run_.cost.fixed.by_class_us;
-  record.fixed_coverage_us = run_.cost.fixed.coverage_us;
-  record.blocks_taken = run_.blocks_taken;
-  record.block_size = front.kv.block_size;
-  record.given_back = run_.given_back;
-
-  record.ends_after_first_ns = note_ends(record.ends);
-  const SimTime longest = longest_gap_of(record.ends);
-  advance_ledger(front, run_.ends[0]);
+  ends_sum_ += ended.ends_sum;
+  ends_xor_ ^= ended.ends_xor;
+  advance_ledger(front, ended.first_end);
   const bool gathered = front.plan.decodes.sequences > 0;  // all of them
   if (gathered) {
-    longest_gap_.add(steps_ + n - 1, std::max(longest, run_.ends[0] - last_gathered_end_));
+    longest_gap_.add(steps_ + n - 1,
+                     std::max(ended.longest_gap, ended.first_end - last_gathered_end_));
   }
-  emit_run(front.plan, longest, run_.ends[0], record.ends.back());
-  const SimTime host = front.host * (ended - 1);
-  ledger_.decode += record.ends.back() - run_.ends[0] - host;
+  emit_run(front.plan, ended);
+  const SimTime host = front.host * (ended.steps - 1);
+  ledger_.decode += ended.last_end - ended.first_end - host;
   ledger_.host += host;
-  ledger_at_ = record.ends.back();
-  for (Observer* o : step_observers_) o->on_decode_run(record);
+  ledger_at_ = ended.last_end;
+  if (!step_observers_.empty()) tell_run(front, ended);
   scheduler_->repeat(in_flight_.back()->plan, repeated);
   steps_ += n;
   skipped_ += n;
-  last_step_end_ = record.ends.back();
+  last_step_end_ = ended.last_end;
   if (gathered) last_gathered_end_ = last_step_end_;
-  move_in_flight(repeated);
+  move_in_flight(ended, repeated);
+}
+
+void Replica::tell_run(ReplicaStep& front, const RunPart& ended) {
+  DecodeRunRecord& record = room_->record;
+  record.first = complete_record(front, config_.id, steps_);
+  record.gaps_ns = {run_.gaps_ns.data(), static_cast<std::size_t>(ended.steps)};
+  record.last_end = ended.last_end;
+  record.prices = prices_.get();
+  record.sampled_sequences = run_.first.sampled_sequences;
+  record.decode_kv_max = run_.first.decode_kv_max;
+  record.decode_kv_tokens = run_.first.decode_kv_tokens;
+  const auto n = static_cast<std::uint64_t>(ended.steps);
+  record.ends_after_first_ns = static_cast<std::int64_t>(
+      ended.ends_sum - n * static_cast<std::uint64_t>(ended.first_end.ns()));
+  record.blocks_taken = run_.blocks_taken;
+  record.block_size = front.kv.block_size;
+  record.given_back = run_.given_back;
+  if (reads_runs_) record.lay_out(room_->laid_out);
+  for (Observer* o : step_observers_) o->on_decode_run(record);
 }
 
 // Every sequence has had a token at the end of each step; the first may have followed a longer gap.
-void Replica::emit_run(const StepPlan& plan, SimTime longest, SimTime first_end, SimTime last_end) {
+void Replica::emit_run(const StepPlan& plan, const RunPart& ended) {
+  const SimTime first_end = ended.first_end;
   std::int64_t usual_gaps = plan.decodes.sequences;
   const SimTime usual = first_end - (usual_gaps > 0 ? last_gathered_end_ : last_step_end_);
   for (const ScheduledSequence& entry : plan.scheduled) {
@@ -218,20 +174,24 @@ void Replica::emit_run(const StepPlan& plan, SimTime longest, SimTime first_end,
     } else {
       for (Observer* o : step_observers_) o->on_token_gaps(gap, 1, first_end);
     }
-    a.max_itl = std::max({a.max_itl, gap, longest});
-    a.last_token = last_end;
+    a.max_itl = std::max({a.max_itl, gap, ended.longest_gap});
+    a.last_token = ended.last_end;
     a.meter.token(first_end, ledger_, true);
   }
   if (usual_gaps == 0) return;
   for (Observer* o : step_observers_) o->on_token_gaps(usual, usual_gaps, first_end);
 }
 
-// The steps in flight are now those that stood `steps` further on in the run.
-void Replica::move_in_flight(std::int64_t steps) {
+// The steps in flight are now those that stood `steps` further on in the run; all before them have
+// ended, or the first of them as well.
+void Replica::move_in_flight(const RunPart& ended, std::int64_t steps) {
   if (steps == 0) return;
   const KvUsage kv = in_flight_.front()->kv;
   const std::int64_t running = in_flight_.back()->record.running;
   const std::int64_t depth = std::ssize(in_flight_);
+  run_.shape_at(steps, shape_);
+  cost_->price_run(shape_, depth, room_->cost);
+  SimTime end = ended.steps > steps ? ended.last_end - run_.gap(steps) : ended.last_end;
   for (std::int64_t m = 0; m < depth; ++m) {
     const std::int64_t i = steps + m;
     ReplicaStep& step = *in_flight_[static_cast<std::size_t>(m)];
@@ -241,11 +201,11 @@ void Replica::move_in_flight(std::int64_t steps) {
     GatheredDecodes& decodes = step.plan.decodes;
     decodes.kv_tokens += steps * decodes.sequences;
     decodes.kv_max += static_cast<std::int32_t>(steps);
-    step.cost = run_.cost.at(static_cast<std::size_t>(i));
+    step.cost = room_->cost.at(static_cast<std::size_t>(m));
     step.decode_only_us = step.cost.gpu_us;
     step.record.running = running;
-    step.start = run_.ends[static_cast<std::size_t>(i - 1)];
-    step.end = run_.ends[static_cast<std::size_t>(i)];
+    step.start = end;
+    step.end = end += run_.gap(i);
     const std::int64_t taken = run_.taken_by(i) - run_.given_back.blocks;
     step.kv = kv;
     step.kv.held_blocks += taken;
@@ -253,10 +213,7 @@ void Replica::move_in_flight(std::int64_t steps) {
     step.kv.tokens_stored += i * step.record.decode_tokens - run_.given_back.tokens;
   }
   last_start_ = in_flight_.back()->start;
-  const std::int64_t newest = steps + depth - 1;
-  shape_ = run_.first;
-  shape_.decode_kv_tokens += newest * shape_.decode_sequences;
-  shape_.decode_kv_max += static_cast<std::int32_t>(newest);
+  run_.shape_at(steps + depth - 1, shape_);
 }
 
 }  // namespace headway

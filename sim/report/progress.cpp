@@ -24,7 +24,7 @@ ProgressLine::~ProgressLine() { wipe(); }
 
 void ProgressLine::on_step(const StepRecord& step) { look(step.start + step.duration); }
 
-void ProgressLine::on_decode_run(const DecodeRunRecord& run) { look(run.ends.back()); }
+void ProgressLine::on_decode_run(const DecodeRunRecord& run) { look(run.last_end); }
 
 void ProgressLine::on_finish(const RequestRecord& request) {
   ++done_;

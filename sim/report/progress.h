@@ -20,6 +20,7 @@ class ProgressLine final : public Observer {
   ProgressLine& operator=(const ProgressLine&) = delete;
 
   bool hears_steps() const override { return enabled_; }
+  bool lays_out_runs() const override { return true; }  // it only looks when they end
   void on_step(const StepRecord& step) override;
   void on_decode_run(const DecodeRunRecord& run) override;
   void on_finish(const RequestRecord& request) override;

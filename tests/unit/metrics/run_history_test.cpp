@@ -104,11 +104,13 @@ TEST_CASE("history: a run of decode steps is told like its steps", "[unit]") {
   // with its block before the second.
   std::vector<SimTime> ends;
   for (int i = 1; i <= 5; ++i) ends.push_back(SimTime::from_ns(i * 10 * kMs));
+  const std::vector<std::int32_t> gaps = {0, 10 * 1000000, 10 * 1000000, 10 * 1000000, 10 * 1000000};
   const std::vector<double> gpu_us(5, 9000.0);
   const std::vector<std::uint8_t> from(5, 0);
-  const std::vector<std::int64_t> taken = {0, 2};
+  const std::vector<std::int32_t> taken = {0, 2};
   DecodeRunRecord run;
   run.first = step_of(0, 10, 5, 1, 40);
+  run.gaps_ns = gaps;
   run.first.batch = run.first.decode_tokens = 4;
   run.ends = ends;
   run.gpu_us = gpu_us;

@@ -156,7 +156,7 @@ TEST_CASE("KV that the receiving replica has cached is not asked for", "[unit][r
   SimTime now;
   for (std::uint64_t id = 0; id < 2; ++id) {
     shared.id = id;
-    prompts.replica.submit_prompt(shared, now);
+    prompts.replica.submit_prompt(Request(shared), now);
     now = prompts.step(now);
     std::vector<Handover> begun = prompts.handovers();
     const auto room = answers.replica.expect(begun.at(0), now);

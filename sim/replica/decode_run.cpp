@@ -1,0 +1,149 @@
+#include "sim/replica/decode_run.h"
+
+#include <algorithm>
+#include <array>
+
+#include "sim/core/wide.h"
+
+namespace headway {
+namespace {
+
+// Steps that take longer are not laid out, so that a gap fits 32 bits.
+constexpr std::int32_t kLongestStepNs = 1'000'000'000;
+
+// gaps[i] = the nearest nanosecond of us[i] (SimTime::from_us) + host; kLongestStepNs + host stands for
+// all that take as long, or longer. Made of vectors. The longest gap.
+HEADWAY_WIDE std::int32_t lay_gaps(const double* us, std::int32_t host, std::int32_t* gaps,
+                                   std::size_t n) {
+  // Adding this leaves a double no digit below the point; a tie goes to the even neighbour.
+  constexpr double kWhole = 0x1.8p52;
+  constexpr double kMost = kLongestStepNs;
+  constexpr std::size_t kBlock = 128;
+  std::array<double, kBlock> ns;
+  std::int32_t longest = 0;
+  for (std::size_t i = 0; i < n; i += kBlock) {
+    const auto here = static_cast<std::int32_t>(std::min(kBlock, n - i));
+    for (std::int32_t k = 0; k < here; ++k) {
+      const double exact = us[i + k] * 1e3;
+      const double even = (exact + kWhole) - kWhole;
+      ns[k] = even + (exact - even == 0.5 ? 1.0 : 0.0);
+    }
+    for (std::int32_t k = 0; k < here; ++k) {
+      const std::int32_t gap = static_cast<std::int32_t>(std::min(ns[k], kMost)) + host;
+      gaps[i + k] = gap;
+      longest = std::max(longest, gap);
+    }
+  }
+  return longest;
+}
+
+HEADWAY_WIDE std::int64_t sum_of(const std::int32_t* gaps, std::int64_t n) {
+  std::int64_t sum = 0;
+  for (std::int64_t i = 0; i < n; ++i) sum += gaps[i];
+  return sum;
+}
+
+void add_steps(std::int64_t steps, StepShape& shape) {
+  shape.decode_kv_tokens += steps * shape.decode_sequences;
+  shape.decode_kv_max += static_cast<std::int32_t>(steps);
+}
+
+}  // namespace
+
+bool DecodeRun::lay_out(const CostModel& model, SimTime host, std::span<const SimTime> ends,
+                        DecodeRunCost& cost) {
+  const auto laid = ends.size();
+  const auto all = static_cast<std::size_t>(steps) + laid;
+  gaps_ns.resize(all);
+  gaps_ns[0] = 0;
+  first_end = ends[0];
+  for (std::size_t i = 1; i < laid; ++i) {
+    const std::int64_t gap = (ends[i] - ends[i - 1]).ns();
+    if (gap >= kLongestStepNs) return false;
+    gaps_ns[i] = static_cast<std::int32_t>(gap);
+  }
+  if (host.ns() >= kLongestStepNs) return false;
+  const auto host_ns = static_cast<std::int32_t>(host.ns());
+  model.price_run(first, static_cast<std::int64_t>(all), cost);
+  const std::int32_t longest =
+      lay_gaps(cost.gpu_us.data() + laid, host_ns, gaps_ns.data() + laid, all - laid);
+  if (longest - host_ns >= kLongestStepNs) return false;
+  due = first_end + SimTime::from_ns(sum_of(gaps_ns.data(), steps + (goes_on ? 0 : 1)));
+  count_blocks(static_cast<std::int64_t>(laid));
+  return true;
+}
+
+// The promise counts from the newest step in flight, the run from the oldest.
+void DecodeRun::count_blocks(std::int64_t in_flight) {
+  const auto period = static_cast<std::int64_t>(repeats.new_blocks.size());
+  blocks_taken.resize(period == 0 ? 0 : repeats.new_blocks.size() + 1);
+  if (period == 0) return;
+  const auto from = repeats.new_blocks.begin() + (period - (in_flight - 1) % period) % period;
+  std::int32_t taken = 0;
+  std::int32_t* out = blocks_taken.data();
+  *out = 0;
+  for (auto blocks = from; blocks != repeats.new_blocks.end(); ++blocks) *++out = taken += *blocks;
+  for (auto blocks = repeats.new_blocks.begin(); blocks != from; ++blocks) *++out = taken += *blocks;
+}
+
+RunPart DecodeRun::part(std::int64_t most, SimTime until) const {
+  RunPart part;
+  part.first_end = part.last_end = first_end;
+  if (most == 0 || first_end >= until) return part;
+  std::uint64_t end = static_cast<std::uint64_t>(first_end.ns());
+  std::uint64_t sum = end, all = end;
+  const auto before = static_cast<std::uint64_t>(until.ns());
+  std::int32_t longest = 0;
+  std::size_t i = 1;
+  for (; i < static_cast<std::size_t>(most); ++i) {
+    const std::int32_t gap = gaps_ns[i];
+    const std::uint64_t next = end + static_cast<std::uint64_t>(gap);
+    if (next >= before) break;
+    end = next;
+    sum += end;
+    all ^= end;
+    longest = std::max(longest, gap);
+  }
+  part.steps = static_cast<std::int64_t>(i);
+  part.last_end = SimTime::from_ns(static_cast<std::int64_t>(end));
+  part.longest_gap = SimTime::from_ns(longest);
+  part.ends_sum = sum;
+  part.ends_xor = all;
+  return part;
+}
+
+std::int64_t DecodeRun::taken_by(std::int64_t step) const {
+  return DecodeRunRecord::taken_by(blocks_taken, step);
+}
+
+void DecodeRun::shape_at(std::int64_t step, StepShape& shape) const {
+  shape = first;
+  add_steps(step, shape);
+}
+
+void RunPrices::price(DecodeRunRecord& run, DecodeRunBuffers& buffers) const {
+  StepShape shape;
+  shape.tokens = shape.decode_sequences = shape.decode_query_tokens = shape.scheduled_sequences =
+      run.first.batch;
+  shape.sampled_sequences = run.sampled_sequences;
+  shape.decode_kv_tokens = run.decode_kv_tokens;
+  shape.decode_kv_max = run.decode_kv_max;
+  DecodeRunCost cost;
+  const auto swap_rooms = [&] {
+    cost.gpu_us.swap(buffers.gpu_us);
+    cost.from.swap(buffers.from);
+    cost.all_us.swap(buffers.all_us);
+    cost.all_from.swap(buffers.all_from);
+  };
+  swap_rooms();
+  model_->price_run(shape, run.steps(), cost);
+  swap_rooms();
+  run.gpu_us = buffers.gpu_us;
+  run.from = buffers.from;
+  run.changing_class = static_cast<std::size_t>(cost.changing);
+  run.fixed_us = cost.fixed.gpu_us;
+  run.fixed_class_us = cost.fixed.by_class_us;
+  run.fixed_coverage_us = cost.fixed.coverage_us;
+}
+
+}  // namespace headway
