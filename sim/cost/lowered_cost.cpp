@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "sim/core/errors.h"
+#include "sim/core/fetch_ahead.h"
 #include "sim/core/wide.h"
 
 namespace headway {
@@ -229,8 +230,12 @@ StepCost LoweredCost::experts(std::int32_t rows, std::int32_t group_rows) const 
 }
 
 StepCost LoweredCost::price(const StepShape& shape) const {
-  StepCost cost = fixed_part(shape);
+  // Of the large tables the one that no two steps in a row read in the same place.
+  if (!shape.prefill.empty() && shape.tokens <= limits_.tokens) {
+    fetch_ahead(linear_[static_cast<std::size_t>(shape.tokens)]);
+  }
   const Priced decode = this->decode(shape);
+  StepCost cost = fixed_part(shape);
   if (shape.prefill.empty()) {
     add_cost(cost, OpClass::kDecodeAttention, decode.us, decode.from);
   } else {

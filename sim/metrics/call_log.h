@@ -31,7 +31,7 @@ class CallLog {
   void tell(Observer& observer, DecodeRunBuffers& buffers) const;
 
  private:
-  static constexpr std::size_t kFullBytes = std::size_t{512} << 10;
+  static constexpr std::size_t kFullBytes = std::size_t{1} << 20;
 
   enum Kind : std::uint32_t { kArrival, kStep, kRun, kGaps, kTokens, kPreemption, kFinish, kFleet };
   // An entry: this, then what the kind has, then its arrays; each begins with a block. Most calls have

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "sim/core/bounded_queue.h"
+#include "sim/core/fetch_ahead.h"
 
 namespace headway {
 namespace {
@@ -34,7 +35,10 @@ class ReadAhead final : public RequestSource {
       at_ = 0;
       return next();
     }
-    return std::move(chunk_.requests[at_++]);
+    Request& request = chunk_.requests[at_++];
+    // The other core wrote them: under way while the simulation is busy with this one.
+    if (at_ < chunk_.requests.size()) fetch_ahead(chunk_.requests[at_]);
+    return std::move(request);
   }
   std::int64_t size_hint() const override { return size_; }
 
