@@ -15,6 +15,7 @@
 #include "sim/report/result_json.h"
 #include "sim/report/terminal_block.h"
 #include "sim/scenario/pools.h"
+#include "sim/workload/accounts.h"
 
 namespace headway {
 namespace {
@@ -57,9 +58,10 @@ class RunCommand final : public Command {
     std::vector<Observer*> observers;
     if (!result_path_.empty()) result = std::make_unique<OutputFile>(result_path_);
     if (!requests_path_.empty()) {
-      requests = std::make_unique<RequestsCsv>(requests_path_, scenario.slo.limits(),
-                                               replicas_fail(scenario) ||
-                                                   !scenario.cluster.transfer.rule.empty(),
+      const RequestsCsvColumns columns{
+          replicas_fail(scenario) || !scenario.cluster.transfer.rule.empty(),
+          has_accounts(scenario.workload, scenario.folder())};
+      requests = std::make_unique<RequestsCsv>(requests_path_, scenario.slo.limits(), columns,
                                                scenario.slo.classes);
       observers.push_back(requests.get());
     }

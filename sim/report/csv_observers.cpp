@@ -1,9 +1,18 @@
 #include "sim/report/csv_observers.h"
 
+#include <utility>
+
 namespace headway {
 namespace {
 
 constexpr int kSeconds = 9, kMilliseconds = 6, kMicroseconds = 3;
+
+std::string requests_header(const RequestsCsvColumns& columns) {
+  std::string header(kRequestsCsvHeader);
+  if (columns.between_replicas) header += kBetweenReplicasCsvHeader;
+  if (columns.accounts) header += kAccountsCsvHeader;
+  return header;
+}
 
 void write_latencies(CsvWriter& csv, const RequestRecord& r) {
   for (std::size_t i = 0; i < kUsualParts; ++i) csv.decimal(r.split[i].ns(), kMilliseconds);
@@ -18,6 +27,13 @@ void write_latencies(CsvWriter& csv, const RequestRecord& r) {
 }
 
 }  // namespace
+
+RequestsCsv::RequestsCsv(const std::string& path, SloLimits slo, RequestsCsvColumns columns,
+                         std::vector<SloClass> classes)
+    : csv_(path, requests_header(columns)),
+      slo_(slo),
+      classes_(std::move(classes)),
+      columns_(columns) {}
 
 void RequestsCsv::on_finish(const RequestRecord& r) {
   csv_.integer(static_cast<std::int64_t>(r.id));
@@ -55,12 +71,16 @@ void RequestsCsv::on_finish(const RequestRecord& r) {
   } else {
     csv_.empty();
   }
-  for (std::size_t i = kUsualParts; between_replicas_ && i < kLatencyParts; ++i) {
+  for (std::size_t i = kUsualParts; columns_.between_replicas && i < kLatencyParts; ++i) {
     if (r.failed) {
       csv_.empty();
     } else {
       csv_.decimal(r.split[i].ns(), kMilliseconds);
     }
+  }
+  if (columns_.accounts) {
+    csv_.integer(r.tenant);
+    csv_.integer(r.priority);
   }
   csv_.end_row();
 }

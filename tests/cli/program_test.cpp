@@ -27,6 +27,13 @@ void refused(const ProgramResult& result, const std::vector<std::string>& parts)
   for (const std::string& part : parts) CHECK_THAT(result.err, ContainsSubstring(part));
 }
 
+std::size_t occurrences(const std::string& text, const std::string& part) {
+  std::size_t count = 0;
+  for (std::size_t at = 0; (at = text.find(part, at)) != std::string::npos; at += part.size())
+    ++count;
+  return count;
+}
+
 }  // namespace
 
 TEST_CASE("help names every command, and each command explains itself", "[cli]") {
@@ -124,6 +131,32 @@ TEST_CASE("run prints the report and writes the files that were asked for", "[cl
   CHECK(folder.entries() == 4);
 }
 
+TEST_CASE("the requests file tells tenants and priorities, which a replay of it has too", "[cli]") {
+  const test::TempFolder folder;
+  const std::string scenario = folder.write("s.json", kSmall);
+  const ProgramResult plain = run_program({"run", scenario, "--requests", "-", "-q"});
+  CHECK_THAT(plain.out, !ContainsSubstring("tenant"));
+  const ProgramResult first =
+      run_program({"run", scenario, "--set", "workload.num_prompts=40", "--set",
+                   "workload.tenants=[{\"share\": 1, \"priority\": 7}, {\"share\": 1}]",
+                   "--requests", "-", "-q"});
+  INFO(first.err);
+  REQUIRE(first.exit_code == 0);
+  CHECK_THAT(first.out, ContainsSubstring(",slo_ok,tenant,priority\n"));
+  CHECK_THAT(first.out, ContainsSubstring(",length,,0,7\n"));
+  CHECK_THAT(first.out, ContainsSubstring(",length,,1,0\n"));
+  const ProgramResult again = run_program(
+      {"run", "-", "--requests", "-", "-q"}, Stdout::kCaptured, "",
+      R"({"model": "llama-3.1-8b", "gpu": "h100-sxm", "workload": {"trace": ")" +
+          folder.write("q.csv", first.out) + R"("}})");
+  INFO(again.err);
+  REQUIRE(again.exit_code == 0);
+  for (const char* end : {",0,7\n", ",1,0\n"}) {
+    CHECK(occurrences(again.out, end) == occurrences(first.out, end));
+    CHECK(occurrences(first.out, end) > 0);
+  }
+}
+
 TEST_CASE("the printed scenario runs to the same end", "[cli]") {
   const test::TempFolder folder;
   const std::string first = folder.write("s.json", kSmall);
@@ -191,7 +224,8 @@ TEST_CASE("a bad scenario exits 2, says where, and leaves no file", "[cli]") {
   refused(run(R"({"model": "llama-3.1-8", "gpu": "h100-sxm", "workload": {"num_prompts": 1}})"),
           {"line 1: model", "did you mean llama-3.1-8b?"});
   refused(
-      run(R"({"model": "llama-3.1-8b", "gpu": "h100-sxm", "profile": "a100-sxm/vllm-0.14.0", "workload": {"num_prompts": 1}})"),
+      run(R"({"model": "llama-3.1-8b", "gpu": "h100-sxm", "profile": "a100-sxm/vllm-0.14.0", )"
+          R"("workload": {"num_prompts": 1}})"),
       {"line 1: profile", "a100-sxm"});
   refused(run(R"({"model": "llama-3.1-8b", "gpu": "h100-sxm", "workload": {"trace": "none.csv"}})"),
           {"line 1: workload.trace", "none.csv"});

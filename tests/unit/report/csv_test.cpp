@@ -66,7 +66,7 @@ TEST_CASE("requests CSV: the contract's columns, exact times, empty cells where 
 
 TEST_CASE("requests CSV: slo_ok is by the request's class", "[unit]") {
   const Folder folder;
-  RequestsCsv csv(folder.file("r.csv"), {}, false,
+  RequestsCsv csv(folder.file("r.csv"), {}, {},
                   {{.name = "urgent", .first_priority = 0, .last_priority = 0,
                     .limits = {200.0, {}, {}}}});
   RequestRecord r = finished(1, 0, 0, 0.25, 1, 10, 5);
@@ -85,7 +85,7 @@ TEST_CASE("requests CSV: slo_ok is by the request's class", "[unit]") {
 
 TEST_CASE("requests CSV: what a request spent between replicas, where the fleet has it", "[unit]") {
   const Folder folder;
-  RequestsCsv csv(folder.file("r.csv"), {}, true);
+  RequestsCsv csv(folder.file("r.csv"), {}, {.between_replicas = true});
   RequestRecord r = finished(7, 1.5, 1.625, 1.75, 2.75, 100, 5);
   r.split[static_cast<std::size_t>(LatencyPart::kTransfer)] = SimTime::from_us(1250);
   csv.on_finish(r);
@@ -96,6 +96,25 @@ TEST_CASE("requests CSV: what a request spent between replicas, where the fleet 
   CHECK(lines[0] == std::string(kRequestsCsvHeader) + ",transfer_ms,retry_ms");
   CHECK(lines[1].substr(lines[1].rfind("length")) == "length,,1.250000,0.000000");
   CHECK(lines[2].substr(lines[2].rfind("no")) == "no,,,");
+}
+
+TEST_CASE("requests CSV: tenant and priority come last, where the workload has them", "[unit]") {
+  const Folder folder;
+  RequestsCsv csv(folder.file("r.csv"), {}, {.between_replicas = true, .accounts = true});
+  RequestRecord r = finished(7, 1.5, 1.625, 1.75, 2.75, 100, 5);
+  r.tenant = 2;
+  r.priority = -1;
+  csv.on_finish(r);
+  RequestRecord shed = rejected(9, 2, 2.5, "no");
+  shed.tenant = 1;
+  shed.priority = 8;
+  csv.on_finish(shed);
+  csv.commit();
+  const auto lines = lines_of(folder.file("r.csv"));
+  REQUIRE(lines.size() == 3);
+  CHECK(lines[0] == std::string(kRequestsCsvHeader) + ",transfer_ms,retry_ms,tenant,priority");
+  CHECK(lines[1].ends_with(",length,,0.000000,0.000000,2,-1"));
+  CHECK(lines[2].ends_with(",no,,,,1,8"));
 }
 
 TEST_CASE("requests CSV: slo_ok is empty without limits", "[unit]") {
