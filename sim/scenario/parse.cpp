@@ -7,6 +7,7 @@
 #include "sim/core/errors.h"
 #include "sim/core/input_file.h"
 #include "sim/core/suggest.h"
+#include "sim/routing/router.h"
 #include "sim/scenario/check.h"
 #include "sim/scenario/fields.h"
 #include "sim/scenario/names.h"
@@ -48,6 +49,43 @@ void choose_scheduler(const Document& document, Scenario& scenario) {
   }
 }
 
+bool reads_option(const RouterEntry& router, const std::string& name) {
+  return std::any_of(router.options.begin(), router.options.end(),
+                     [&](const RouterOption& option) { return option.name == name; });
+}
+
+bool some_router_reads(const std::string& name) {
+  const auto routers = router_table();
+  return std::any_of(routers.begin(), routers.end(),
+                     [&](const RouterEntry& router) { return reads_option(router, name); });
+}
+
+// Where a change (--set, --vary, a plan's axis) puts another router in the place of the scenario's,
+// the options of the one that was there have nothing to say. Options given in the same way as the
+// router are meant for it, and what no router reads is a mistake: both stay, to be refused.
+void drop_options_of_other_routers(Document& document, std::span<const Assignment> assignments) {
+  const auto chosen =
+      std::find_if(assignments.rbegin(), assignments.rend(),
+                   [](const Assignment& a) { return a.key == "cluster.router"; });
+  if (chosen == assignments.rend()) return;
+  Json& cluster = document.root.at("cluster");
+  if (!cluster.is_object() || !cluster.contains("router")) return;
+  if (!cluster.contains("router_options")) return;
+  Json& options = cluster.at("router_options");
+  const auto routers = router_table();
+  const auto own = std::find_if(routers.begin(), routers.end(), [&](const RouterEntry& router) {
+    return cluster.at("router") == std::string(router.name);
+  });
+  if (own == routers.end() || !options.is_object()) return;
+  Json kept = Json::object();
+  for (const auto& [name, value] : options.items()) {
+    const std::string place = document.place("cluster.router_options." + name);
+    const bool meant = place.starts_with(chosen->flag + " ");
+    if (meant || reads_option(*own, name) || !some_router_reads(name)) kept[name] = value;
+  }
+  options = std::move(kept);
+}
+
 Scenario resolve(const Document& document) {
   const std::string& file = document.file;
   Scenario scenario;
@@ -81,6 +119,7 @@ Scenario parse_scenario(const std::string& text, const std::string& file,
                         std::span<const Assignment> assignments) {
   Document document = read_document(text, file);
   for (const Assignment& assignment : assignments) assign(document, assignment);
+  drop_options_of_other_routers(document, assignments);
   Scenario scenario = resolve(document);
   std::vector<PoolOptions>& pools = scenario.cluster.pools;
   for (std::size_t i = 0; i < pools.size(); ++i) {

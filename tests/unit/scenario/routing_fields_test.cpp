@@ -88,6 +88,58 @@ TEST_CASE("router options that are wrong", "[unit][scenario]") {
   check_refused(cluster("random", "[]"), "cluster.router_options", "", "object");
 }
 
+TEST_CASE("options of the router that a change replaces are left out", "[unit][scenario]") {
+  const std::string text = scenario(
+      R"("cluster": {"router": "cache-aware", "router_options": {"cache_threshold": 0.25}})",
+      kSessions);
+  const auto options = [&](std::vector<Assignment> changes) {
+    return parse_scenario(text, "x.json", changes).cluster.router_options;
+  };
+  CHECK(options({{"cluster.router", "random", "--vary"}}).empty());
+  CHECK(options({{"cluster.router", "random", "--set"}}).empty());
+  CHECK(options({{"cluster.router", "\"random\"", "--set"}}).empty());  // as a plan's axis has it
+  CHECK_THROWS_AS(options({{"cluster.router", "random", "--set"}, {"cluster", "5", "--set"}}),
+                  InputError);
+  CHECK_NOTHROW(options({{"cluster.router", "random", "--set"},
+                         {"cluster", R"({"router_options": {}})", "--set"}}));
+  // When its own turn comes it reads them, from the file or from a flag.
+  CHECK(options({{"cluster.router", "cache-aware", "--vary"}}).at("cache_threshold") == 0.25);
+  const Assignment option{"cluster.router_options.cache_threshold", "0.75", "--set"};
+  CHECK(options({option, {"cluster.router", "cache-aware", "--vary"}}).at("cache_threshold") == 0.75);
+  CHECK(options({option, {"cluster.router", "random", "--vary"}}).empty());
+  // The last of several changes counts.
+  CHECK(options({{"cluster.router", "random", "--set"}, {"cluster.router", "cache-aware", "--vary"}})
+            .at("cache_threshold") == 0.25);
+  // A resolved scenario states every option of its router.
+  const std::string resolved = to_json_text(parse_scenario(text, "x.json"));
+  const Assignment other{"cluster.router", "round-robin", "--set"};
+  CHECK(parse_scenario(resolved, "x.json", {&other, 1}).cluster.router == "round-robin");
+}
+
+TEST_CASE("options that no change explains are still refused", "[unit][scenario]") {
+  const auto refused = [](const std::string& options, std::vector<Assignment> changes,
+                          const std::string& found) {
+    const std::string text =
+        scenario(R"("cluster": {"router": "cache-aware", "router_options": )" + options + "}",
+                 kSessions);
+    try {
+      parse_scenario(text, "x.json", changes);
+      FAIL("read");
+    } catch (const InputError& error) {
+      CHECK_THAT(error.parts().found, ContainsSubstring(found));
+    }
+  };
+  const Assignment random{"cluster.router", "random", "--set"};
+  refused(R"({"cache_treshold": 0.5})", {random}, "unknown key");
+  refused("{}", {random, {"cluster.router_options.cache_threshold", "0.5", "--set"}},
+          "random does not read");
+  refused("{}", {{"cluster.router_options.cache_threshold", "0.5", "--set"}, random},
+          "random does not read");
+  refused(R"({"cache_threshold": 0.5})", {{"cluster.router", "randum", "--vary"}}, "randum");
+  refused(R"({"cache_threshold": 0.5})", {{"cluster", R"({"router": "random", "router_options":
+          {"cache_threshold": 0.5}})", "--set"}}, "random does not read");
+}
+
 TEST_CASE("a router that needs what the workload lacks", "[unit][scenario]") {
   const auto with = [](const char* router, const char* workload) {
     return scenario("\"cluster\": {\"router\": \"" + std::string(router) + "\"}", workload);
