@@ -61,7 +61,8 @@ std::string suspects_line(const Bottleneck& b) {
 
 std::string tried_text(const Bottleneck& b, const RunSummary& before) {
   std::string out;
-  for (const Relief& r : b.tried) {
+  for (std::size_t i = 0; i < b.tried.size(); ++i) {
+    const Relief& r = b.tried[i];
     out += fmt::format("  {}: --set {}={} ({})\n", suspect_name(r.suspect), r.change.key,
                        r.change.value, r.meaning);
     if (!r.not_run.empty()) {
@@ -69,7 +70,14 @@ std::string tried_text(const Bottleneck& b, const RunSummary& before) {
       continue;
     }
     out += "    " + figures(before, r.after.summary) + "\n";
-    out += r.helps ? "    It helps.\n" : "    It does not help; the next suspect:\n";
+    if (r.helps) {
+      out += "    It helps.\n";
+    } else if (i + 1 == b.tried.size()) {
+      out += "    It does not help.\n";
+    } else {
+      const bool same = b.tried[i + 1].suspect == r.suspect;
+      out += std::string("    It does not help; the next ") + (same ? "change" : "suspect") + ":\n";
+    }
   }
   return out;
 }
@@ -85,10 +93,7 @@ std::string bottleneck_text(const Bottleneck& b, const RunSummary& before) {
   } else {
     out += "\nNo bottleneck was confirmed: no change that was run helps by a tenth\n";
   }
-  std::string tried = tried_text(b, before);
-  constexpr std::string_view kNext = "; the next suspect:\n";
-  if (!found && tried.ends_with(kNext)) tried.replace(tried.size() - kNext.size(), kNext.size(), ".\n");
-  return out + tried;
+  return out + tried_text(b, before);
 }
 
 }  // namespace

@@ -54,7 +54,7 @@ Json piece_json(const LifePiece& piece, SimTime arrival) {
 Json life_json(const RequestLife& life) {
   const RequestRecord& r = life.record;
   Json out = {{"request", r.id},
-              {"replica", r.replica},
+              {"replica", r.replica == kNoReplica ? Json() : Json(r.replica)},
               {"arrival_s", r.arrival.seconds()},
               {"held_ms", r.held.ms()},
               {"input_tokens", r.prompt_tokens},

@@ -76,7 +76,7 @@ std::string what(const LifePiece& piece) {
                  : "the host's front end, before it joins the queue";
     case LifePhase::kMoving:
       return part_of(piece.split, LatencyPart::kRetry) > SimTime()
-                 ? "lost with a replica that failed, until another one had it"
+                 ? "lost with a replica that failed"
                  : "between two replicas: its KV waits and is sent";
     case LifePhase::kInLine: return line_text(piece);
     case LifePhase::kPassedOver:
@@ -142,7 +142,8 @@ std::string life_heading(const RequestRecord& r) {
   std::string out = fmt::format("Request {}: {} prompt + {} output tokens", r.id, r.prompt_tokens,
                                 r.output_tokens);
   if (r.cached_tokens > 0) out += fmt::format(", {} of the prompt cached", r.cached_tokens);
-  out += fmt::format("; replica {}; arrived at {:.3f} s\n", r.replica, r.arrival.seconds());
+  out += r.replica == kNoReplica ? "; no replica" : fmt::format("; replica {}", r.replica);
+  out += fmt::format("; arrived at {:.3f} s\n", r.arrival.seconds());
   if (r.held > SimTime()) {
     out += fmt::format("Held back for {} before that, by the limit on concurrency\n",
                        span_text(r.held));
@@ -176,7 +177,8 @@ std::string pieces_text(const RequestLife& life) {
       out += life_row(span_text(p.at - r.arrival), "", "", preemption_text(p, r.id));
     }
     const SimTime span = piece.to - piece.from;
-    out += life_row(span_text(piece.from - r.arrival), span_text(span), share_text(span, e2el), what(piece));
+    out += life_row(span_text(piece.from - r.arrival), span_text(span), share_text(span, e2el),
+                    what(piece));
     for (const std::string& remark : remarks(piece)) out += life_row("", "", "", "  " + remark);
   }
   return out + life_row(span_text(e2el), "", "", r.failed ? "it fails" : "its last token");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "sim/core/errors.h"
 #include "sim/core/number_text.h"
@@ -113,6 +114,58 @@ void relieve_host(const Scenario& s, Reliefs& out) {
   }
 }
 
+// More replicas of those that `at` ("cluster", "cluster.pools.0") holds. An autoscaler would take
+// those that it is given at the start away again: it is given more to choose from.
+void more_replicas(const std::string& at, std::int32_t now, const std::string& of_which,
+                   const std::optional<AutoscalerOptions>& autoscaler, Reliefs& out) {
+  if (!autoscaler) {
+    if (now == 0) return;
+    return out.twice(at + ".replicas", now,
+                     of_which.empty() ? "twice the GPUs" : "twice the replicas" + of_which);
+  }
+  const std::string keys = at + ".autoscaler.";
+  if (autoscaler->min_replicas < autoscaler->max_replicas) {
+    out.add(keys + "min_replicas", std::to_string(autoscaler->max_replicas),
+            "the autoscaler's most replicas" + of_which + ", all the time");
+  }
+  out.twice(keys + "max_replicas", autoscaler->max_replicas,
+            "twice the autoscaler's most replicas" + of_which);
+}
+
+// With prompts and answers apart, the pool first whose work the suspect is in: prompts are bound by
+// arithmetic, answers by memory.
+void relieve_gpus(Suspect suspect, const Scenario& s, Reliefs& out) {
+  const ClusterOptions& cluster = s.cluster;
+  if (cluster.pools.empty()) {
+    return more_replicas("cluster", cluster.replicas, "", cluster.lifecycle.autoscaler, out);
+  }
+  const std::string other = suspect == Suspect::kCompute ? "decode" : "prefill";
+  for (const bool last : {false, true}) {
+    for (std::size_t i = 0; i < cluster.pools.size(); ++i) {
+      const PoolOptions& pool = cluster.pools[i];
+      if ((pool.role == other) != last) continue;
+      more_replicas("cluster.pools." + std::to_string(i), pool.replicas, " of pool " + pool.name,
+                    pool.autoscaler, out);
+    }
+  }
+}
+
+// What nobody but a rule held back: the gateway's, else the scheduler's.
+void relieve_policy(const Scenario& s, Reliefs& out) {
+  const AdmissionOptions& door = s.cluster.admission;
+  const std::string keys = "cluster.admission.";
+  if (door.max_outstanding > 0) {
+    out.twice(keys + "max_outstanding", door.max_outstanding, "twice the requests let in");
+  }
+  if (door.max_outstanding_per_replica > 0) {
+    out.twice(keys + "max_outstanding_per_replica", door.max_outstanding_per_replica,
+              "twice the requests let in a replica");
+  }
+  if (s.engine.scheduler != "vllm-v1") {
+    out.add("engine.scheduler", "vllm-v1", "a policy that admits at every step");
+  }
+}
+
 bool fell(double before, double after) { return after <= (1 - kWorthIt) * before; }
 bool rose(double before, double after) { return after >= (1 + kWorthIt) * before; }
 
@@ -175,7 +228,7 @@ std::vector<Relief> reliefs(Suspect suspect, const Scenario& s, const ExplainedR
     case Suspect::kTokenBudget: relieve_budget(s.engine, out); break;
     case Suspect::kHost: relieve_host(s, out); break;
     case Suspect::kPolicy:
-      out.add("engine.scheduler", "vllm-v1", "a policy that admits at every step");
+      relieve_policy(s, out);
       break;
     case Suspect::kBandwidth:
       if ((s.precision.weights == DType::kBf16 || s.precision.weights == DType::kFp16) &&
@@ -184,7 +237,7 @@ std::vector<Relief> reliefs(Suspect suspect, const Scenario& s, const ExplainedR
       }
       [[fallthrough]];
     case Suspect::kCompute:
-      out.twice("cluster.replicas", s.cluster.replicas, "twice the GPUs");
+      relieve_gpus(suspect, s, out);
       break;
   }
   return all;

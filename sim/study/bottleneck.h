@@ -39,9 +39,9 @@ struct SuspectShare {
   double share() const { return (of_tail_ttft + of_mean_e2el) / 2; }
 };
 // All of them, the greatest share first.
-//  - queueing belongs to what held the line back: seats, KV, a rule of the policy; while a step was under
-//    way, to the GPU; the token budget, as far as steps with prompts waited for memory: of those bound by
-//    arithmetic a larger budget only makes longer ones
+//  - queueing belongs to what held the line back: seats, KV, a rule of the policy; while a step was
+//    under way, to the GPU; the token budget, as far as steps with prompts waited for memory: of those
+//    bound by arithmetic a larger budget only makes longer ones
 //  - what preemption took belongs to KV, host time to the host
 //  - prefill, others' prefill and decode belong to the GPU: to compute as far as the steps had enough
 //    tokens for their products to be bound by arithmetic, to bandwidth for the rest

@@ -55,6 +55,21 @@ TEST_CASE("explain without a request: what the run is short of, and a change tha
   CHECK(json["tried"][0]["after"]["p99_ttft_ms"] < json["p99_ttft_ms"]);
 }
 
+TEST_CASE("explain: a request that no replica had, and what held the others at the gateway", "[cli]") {
+  const std::vector<std::string> door = {"--set", "workload.request_rate=200", "--set",
+                                         "cluster.admission={\"max_outstanding\": 1, \"max_queue\": 3}"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.end(), door.begin(), door.end());
+    return explain(more);
+  };
+  const ProgramResult text = with({"--request", "19"});
+  CHECK(text.exit_code == 0);
+  CHECK_THAT(text.out, ContainsSubstring("; no replica; arrived at"));
+  CHECK_THAT(text.out, ContainsSubstring("Failed: queue full"));
+  CHECK(nlohmann::json::parse(with({"--request", "19", "--json"}).out)["replica"].is_null());
+  CHECK_THAT(with({}).out, ContainsSubstring("policy: --set cluster.admission.max_outstanding=2"));
+}
+
 TEST_CASE("explain: a request that does not exist", "[cli]") {
   const ProgramResult result = explain({"--request", "44"});
   CHECK(result.exit_code == 2);

@@ -99,6 +99,84 @@ TEST_CASE("causes: the parts of the tail sum to its TTFT, its queueing to the ca
         Approx(run.summary.e2el_ms.max));
 }
 
+std::string gpu_reliefs(const std::string& cluster, Suspect suspect) {
+  const Scenario scenario = parse_scenario(
+      R"({"model": "llama-3.1-8b", "gpu": "h100-sxm", "precision": {"weights": "fp8"},
+          "workload": {"num_prompts": 20, "request_rate": 50, "input_len": 100, "output_len": 20},
+          "cluster": {)" +
+          cluster + "}}",
+      "test");
+  const ExplainedRun run = simulate_explained(scenario);
+  std::string out;
+  for (const Relief& relief : reliefs(suspect, scenario, run)) {
+    out += relief.change.key + "=" + relief.change.value + " ";
+    // Each is a change that can be run.
+    const Assignment& change = relief.change;
+    const Scenario changed = parse_scenario(to_json_text(scenario), "test", {&change, 1});
+    CHECK(simulate_explained(changed).summary.completed == 20);
+  }
+  return out;
+}
+
+TEST_CASE("twice the GPUs, where prompts and answers have pools of their own", "[unit]") {
+  const std::string cluster =
+      R"("disaggregation": "distserve", "transfer": {"link": "infiniband-ndr"},
+         "pools": [{"name": "a", "role": "decode", "replicas": 3},
+                   {"name": "p", "role": "prefill", "replicas": 2}])";
+  CHECK(gpu_reliefs(cluster, Suspect::kCompute) ==
+        "cluster.pools.1.replicas=4 cluster.pools.0.replicas=6 ");
+  CHECK(gpu_reliefs(cluster, Suspect::kBandwidth) ==
+        "cluster.pools.0.replicas=6 cluster.pools.1.replicas=4 ");
+}
+
+TEST_CASE("twice the GPUs, of pools that do both", "[unit]") {
+  CHECK(gpu_reliefs(R"("pools": [{"name": "a", "replicas": 1}, {"name": "off", "replicas": 0},
+                                 {"name": "b", "gpu": "a100-sxm", "replicas": 2}])",
+                    Suspect::kCompute) == "cluster.pools.0.replicas=2 cluster.pools.2.replicas=4 ");
+}
+
+TEST_CASE("more GPUs, where an autoscaler says how many", "[unit]") {
+  CHECK(gpu_reliefs(R"("autoscaler": {"min_replicas": 1, "max_replicas": 3, "target": 8})",
+                    Suspect::kCompute) ==
+        "cluster.autoscaler.min_replicas=3 cluster.autoscaler.max_replicas=6 ");
+  CHECK(gpu_reliefs(R"("pools": [{"name": "a", "replicas": 2,
+                                  "autoscaler": {"min_replicas": 2, "max_replicas": 2, "target": 8}}])",
+                    Suspect::kCompute) == "cluster.pools.0.autoscaler.max_replicas=4 ");
+}
+
+TEST_CASE("a rule's reliefs: the gateway's limits, then the scheduler", "[unit]") {
+  const auto keys = [](const std::string& blocks) {
+    const Scenario scenario = parse_scenario(
+        R"({"model": "llama-3.1-8b", "gpu": "h100-sxm", "workload": {"num_prompts": 1}, )" + blocks +
+            "}",
+        "test");
+    std::string out;
+    for (const Relief& relief : reliefs(Suspect::kPolicy, scenario, {})) {
+      out += relief.change.key + "=" + relief.change.value + " ";
+    }
+    return out;
+  };
+  CHECK(keys(R"("engine": {"scheduler": "vllm-v1"})").empty());
+  CHECK(keys(R"("engine": {"scheduler": "static"})") == "engine.scheduler=vllm-v1 ");
+  CHECK(keys(R"("cluster": {"admission": {"max_outstanding": 3, "max_outstanding_per_replica": 2}},
+                "engine": {"scheduler": "orca"})") ==
+        "cluster.admission.max_outstanding=6 cluster.admission.max_outstanding_per_replica=4 "
+        "engine.scheduler=vllm-v1 ");
+}
+
+TEST_CASE("prompts apart: more replicas for them are found to help", "[unit]") {
+  // 10 x 4000 tokens x 16 GFLOP = 640 TFLOP a second: most of what one H100 has, half of two.
+  const Scenario scenario = parse_scenario(
+      R"({"model": "llama-3.1-8b", "gpu": "h100-sxm",
+          "workload": {"num_prompts": 200, "request_rate": 10, "input_len": 4000, "output_len": 8},
+          "cluster": {"disaggregation": "distserve", "transfer": {"link": "infiniband-ndr"},
+                      "pools": [{"name": "a", "role": "decode"}, {"name": "p", "role": "prefill"}]}})",
+      "test");
+  const Bottleneck b = found_in(scenario);
+  confirmed(b, Suspect::kCompute, "cluster.pools.1.replicas");
+  CHECK(b.tried.size() == 1);
+}
+
 TEST_CASE("reliefs fit the engine", "[unit]") {
   const auto keys = [](const std::string& engine, Suspect suspect) {
     const Scenario scenario = scenario_with(
