@@ -1,6 +1,6 @@
 #!/bin/sh
-# A compiler launcher for nvcc: compiles as asked and keeps, beside OBJECT, what ptxas said of registers and
-# spills (OBJECT.ptxas) and the PTX (OBJECT.ptx). kernels/gates/gates.sh reads both.
+# A compiler launcher for nvcc: compiles as asked and keeps, beside OBJECT, what ptxas said of registers
+# and spills (OBJECT.ptxas) and the PTX (OBJECT.ptx). kernels/gates/gates.sh reads both.
 set -eu
 object=
 last=

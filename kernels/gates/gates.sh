@@ -36,7 +36,8 @@ BEGIN {
 /bytes spill stores/ && name != "" {
   for (i = 1; i <= NF; i++) if ($i == "spill" && $(i - 2) + 0 > 0)
     fault(name " (" arch ") spills: " $(i - 2) " bytes of " $(i + 1))
-  if ($1 + 0 > 0 && $2 == "bytes" && $3 == "stack") fault(name " (" arch ") has a stack frame of " $1 " bytes")
+  if ($1 + 0 > 0 && $2 == "bytes" && $3 == "stack")
+    fault(name " (" arch ") has a stack frame of " $1 " bytes")
 }
 /Used [0-9]+ registers/ && name != "" {
   for (i = 1; i <= NF; i++) if ($i == "Used") used = $(i + 1) + 0
@@ -44,7 +45,8 @@ BEGIN {
   if (key == "") fault(name ": no row of the table names it")
   else {
     seen[key] = 1
-    if (used > ceiling[key] + 0) fault(name " (" arch ") uses " used " registers, the table allows " ceiling[key])
+    if (used > ceiling[key] + 0)
+      fault(name " (" arch ") uses " used " registers, the table allows " ceiling[key])
     if (used > most[key]) most[key] = used
   }
   name = ""

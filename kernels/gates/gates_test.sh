@@ -1,5 +1,6 @@
 #!/bin/sh
-# The gates of gates.sh on small compiler outputs: each fault must be found, and nothing where all is well.
+# The gates of gates.sh on small compiler outputs: each fault must be found, and nothing where all is
+# well.
 set -eu
 gates=$(dirname "$0")/gates.sh
 folder=$(mktemp -d)

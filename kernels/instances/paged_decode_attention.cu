@@ -2,6 +2,8 @@
 
 namespace headway::kernels {
 
-void add_paged_decode_attention(std::vector<KernelEntry>& table) { register_paged_decode_attention(table); }
+void add_paged_decode_attention(std::vector<KernelEntry>& table) {
+  register_paged_decode_attention(table);
+}
 
 }  // namespace headway::kernels

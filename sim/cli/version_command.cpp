@@ -34,8 +34,8 @@ class VersionCommand final : public Command {
                               std::to_string(BOOST_VERSION / 100 % 1000) + "." +
                               std::to_string(BOOST_VERSION % 100);
     print_out("headway " + program_version() + "\ncompiler " + compiler() + "\nBoost " + boost +
-              "\nzlib " ZLIB_VERSION "\nCUDA " + (built_with_cuda() ? "yes" : "no") +
-              "\nMPI " + (built_with_mpi() ? "yes" : "no") + "\nreport page " + report_page_text() + "\n");
+              "\nzlib " ZLIB_VERSION "\nCUDA " + (built_with_cuda() ? "yes" : "no") + "\nMPI " +
+              (built_with_mpi() ? "yes" : "no") + "\nreport page " + report_page_text() + "\n");
     return 0;
   }
 };

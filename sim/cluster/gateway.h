@@ -95,8 +95,8 @@ class Gateway {
   std::vector<ReplicaLoad> open_;
 };
 
-// The record of a request that leaves now without a replica: what it has waited is queueing, but for what
-// it lost with replicas that failed.
+// The record of a request that leaves now without a replica: what it has waited is queueing, but for
+// what it lost with replicas that failed.
 RequestRecord turned_away(const Request& request, SimTime lost, SimTime now, const char* reason);
 
 // The finish reason that goes with an answer. REQUIRES: it is a rejection.

@@ -119,7 +119,8 @@ std::string cdf_svg(const std::vector<CdfPanel>& panels, const std::string& titl
       width, height, svg_escaped(title), svg_escaped(description(panels)));
   svg += kCdfStyle;
   svg += fmt::format("<rect class=\"paper\" width=\"{:.0f}\" height=\"{:.0f}\"/>\n", width, height);
-  svg += fmt::format("<text class=\"title\" x=\"{}\" y=\"24\">{}</text>\n", kCdfLeft, svg_escaped(title));
+  svg += fmt::format("<text class=\"title\" x=\"{}\" y=\"24\">{}</text>\n", kCdfLeft,
+                     svg_escaped(title));
   if (!panels.empty()) svg += legend(panels.front());
   double left = kCdfLeft;
   for (const CdfPanel& panel : panels) {

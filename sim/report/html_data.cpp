@@ -99,8 +99,8 @@ Json columns_data(const Json& rows) {
 
 std::string thinned_curves(const ReportRun& run) {
   const std::size_t points = run.curves->shares.size();
-  std::string text = fmt::format("{}distributions: {} points each", run.label.empty() ? "" : run.label + ": ",
-                                 points);
+  std::string text = fmt::format("{}distributions: {} points each",
+                                 run.label.empty() ? "" : run.label + ": ", points);
   text += fmt::format(", of {} requests and {} gaps between tokens", grouped(run.summary->completed),
                       grouped(run.summary->itl_ms.count));
   if (!run.summary->exact_percentiles) return text + " (percentiles within 0.1 %)";

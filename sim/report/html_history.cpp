@@ -68,11 +68,14 @@ Json history_data(const RunHistory& history, std::int64_t width_ns) {
   const auto least = [](std::int64_t count) { return count < 0 ? Json() : Json(count); };
   const auto replicas = static_cast<double>(std::max<std::int64_t>(1, history.replicas()));
   Json out = {{"width_s", static_cast<double>(width_ns) / 1e9}, {"columns", fine.size()}};
-  out["in_system"] = listed(fine, [](const Spanned& s) { return ratio_or_null(s.column.in_system_ns, s.ns); });
+  out["in_system"] =
+      listed(fine, [](const Spanned& s) { return ratio_or_null(s.column.in_system_ns, s.ns); });
   out["in_system_min"] = listed(fine, [&](const Spanned& s) { return least(s.column.in_system_min); });
   out["in_system_max"] = listed(fine, [&](const Spanned& s) { return least(s.column.in_system_max); });
-  out["running"] = listed(fine, [](const Spanned& s) { return ratio_or_null(s.column.running_ns, s.ns); });
-  out["waiting"] = listed(fine, [](const Spanned& s) { return ratio_or_null(s.column.waiting_ns, s.ns); });
+  out["running"] =
+      listed(fine, [](const Spanned& s) { return ratio_or_null(s.column.running_ns, s.ns); });
+  out["waiting"] =
+      listed(fine, [](const Spanned& s) { return ratio_or_null(s.column.waiting_ns, s.ns); });
   out["kv"] = listed(fine, [](const Spanned& s) {
     return ratio_or_null(100 * s.column.kv_share_ns, s.column.busy_ns);
   });

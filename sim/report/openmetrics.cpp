@@ -318,7 +318,8 @@ void OpenMetrics::commit() {
   family("vllm:cache_config_info", "gauge", "The KV cache");
   for (std::size_t e = 0; e < engines_.size(); ++e) {
     const std::string of = labels(e) + ",block_size=\"" + std::to_string(options_.block_size) +
-                           "\",num_gpu_blocks=\"" + std::to_string(engines_[e].now.kv_blocks_total) + "\"";
+                           "\",num_gpu_blocks=\"" +
+                           std::to_string(engines_[e].now.kv_blocks_total) + "\"";
     for (const Sample& sample : engines_[e].samples) {
       line("vllm:cache_config_info", of, 1, sample.tick);
     }

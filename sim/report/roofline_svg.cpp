@@ -10,7 +10,8 @@
 namespace headway {
 namespace {
 
-constexpr double kRoofWidth = 520, kRoofHeight = 360, kRoofLeft = 72, kRoofTop = 84, kRoofGap = 96, kRoofBottom = 66;
+constexpr double kRoofWidth = 520, kRoofHeight = 360;
+constexpr double kRoofLeft = 72, kRoofTop = 84, kRoofGap = 96, kRoofBottom = 66;
 constexpr std::size_t kPassesDrawn = 4;  // the prefill and three batches
 constexpr double kLine = 15;             // between two labels
 
@@ -183,11 +184,13 @@ std::string roofline_svg(const RooflineReport& r) {
       "{} on {}{}, {} tokens a sequence, weights {}, KV {}", q.model.name,
       q.tensor_parallel_size > 1 ? std::to_string(q.tensor_parallel_size) + " x " : "", q.gpu.name,
       q.context_tokens, dtype_name(q.precision.weights), dtype_name(q.precision.kv));
-  const double width = kRoofLeft + 2 * kRoofWidth + kRoofGap + 30, height = kRoofTop + kRoofHeight + kRoofBottom;
+  const double width = kRoofLeft + 2 * kRoofWidth + kRoofGap + 30;
+  const double height = kRoofTop + kRoofHeight + kRoofBottom;
   return svg_open(width, height, title, description(r)) +
          fmt::format("<g transform=\"translate({},{})\">\n", kRoofLeft, kRoofTop) + roof_panel(r) +
          "</g>\n" +
-         fmt::format("<g transform=\"translate({},{})\">\n", kRoofLeft + kRoofWidth + kRoofGap, kRoofTop) +
+         fmt::format("<g transform=\"translate({},{})\">\n", kRoofLeft + kRoofWidth + kRoofGap,
+                     kRoofTop) +
          curve_panel(r) + "</g>\n</svg>\n";
 }
 

@@ -20,7 +20,8 @@ class ContradictionError : public InputError {
 // Replaces "0 = the engine's own default" by that default: max_model_len, batch_size. Idempotent.
 void resolve_defaults(Scenario& scenario);
 
-// Rules between keys, which no single row of a table can state. ContradictionError names the key to change.
+// Rules between keys, which no single row of a table can state. ContradictionError names the key to
+// change.
 // REQUIRES: names and defaults are resolved.
 void check_scenario(const Scenario& scenario, const PlaceOf& place_of);
 // Whether the pools' roles go together. REQUIRES: pools are resolved.

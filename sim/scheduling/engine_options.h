@@ -20,19 +20,23 @@ struct EngineOptions {
   bool enable_prefix_caching = true;
   bool enable_chunked_prefill = true;
   std::int32_t long_prefill_token_threshold = 0;  // 0 = off
-  std::string policy = "fcfs";            // fcfs | priority (vLLM); sglang: fcfs|lpm|dfs-weight|lof|random
+  std::string policy = "fcfs";            // vLLM: fcfs | priority
+                                          // sglang: fcfs | lpm | dfs-weight | lof | random
   bool async_scheduling = true;           // plan step n+1 before step n's tokens are known (vllm-v1)
   bool enforce_eager = false;             // no CUDA graphs
   bool scheduler_reserve_full_isl = false;  // admit only if the whole prompt would fit (vLLM >= 2026-05)
-  bool share_prompt_blocks = true;        // samples and beams of a request share KV (vllm-v1); false = each
-                                          // is a sequence of its own, as n > 1 is in vLLM V1 itself
+  bool share_prompt_blocks = true;        // samples and beams of a request share KV (vllm-v1);
+                                          // false = each is a sequence of its own, as n > 1 is in
+                                          // vLLM V1 itself
   double beam_switch_probability = 0.2;   // a step: that a beam is dropped for a fork of another one
-  std::string kv_allocator;               // paged | reserve-max | reserve-exact | reserve-pow2 (contiguous);
-                                          // "" = the scheduler's own (static, orca: reserve-max; else paged)
+  std::string kv_allocator;               // paged, or contiguous: reserve-max | reserve-exact |
+                                          // reserve-pow2; "" = the scheduler's own (static, orca:
+                                          // reserve-max; else paged)
   std::string preemption_mode = "recompute";  // recompute | swap (vllm-v0)
   double swap_space_gib = 4.0;            // host memory for swap, per GPU (vllm-v0)
-  double kv_offloading_size = 0.0;        // GiB of host memory behind the prefix cache, over all ranks of
-                                          // a replica (vLLM's --kv-offloading-size, native backend); 0 = off
+  double kv_offloading_size = 0.0;        // GiB of host memory behind the prefix cache, over all
+                                          // ranks of a replica (vLLM's --kv-offloading-size, native
+                                          // backend); 0 = off
   double watermark = 0.01;                // share of blocks kept free at admission (vllm-v0, sarathi)
   double delay_factor = 0.0;              // vllm-v0 scheduler_delay_factor
   std::int32_t max_num_partial_prefills = 1;      // vllm-v0 chunked

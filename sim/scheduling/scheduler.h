@@ -65,7 +65,8 @@ struct Expected {
 // Decides the steps of one replica. Owns the queues and the KV of its engine; reads no clock
 // (`now` is passed in), schedules no event, records no metric.
 //
-// Life of a sequence: add() (or expect(), receive()) -> plan() ... complete() ... until complete() reports it finished.
+// Life of a sequence: add() (or expect(), receive()) -> plan() ... complete() ... until complete()
+// reports it finished.
 // With batches_in_flight = D, up to D plans may be outstanding; they complete in plan order.
 //
 // Invariants every policy keeps (tests/contract runs them over the whole table):

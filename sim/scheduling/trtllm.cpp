@@ -77,8 +77,8 @@ std::string Trtllm::why_never(const Sequence& s) const {
       options_.policy == CapacityPolicy::kMaxUtilization && !options_.two_steps_look_ahead;
   const std::int64_t need = ceil_div(longest(s) - (one_step ? 1 : 0), options_.tokens_per_block);
   if (need <= options_.num_blocks) return {};
-  return "prompt and output need more KV than the cache of " +
-         std::to_string(options_.num_blocks) + " blocks of " + std::to_string(options_.tokens_per_block) + " tokens";
+  return "prompt and output need more KV than the cache of " + std::to_string(options_.num_blocks) +
+         " blocks of " + std::to_string(options_.tokens_per_block) + " tokens";
 }
 
 // Of the drafts proposed, those that leave room for the token behind them.

@@ -130,7 +130,8 @@ void VllmV1::plan(SimTime, StepPlan& plan) {
   refused_.clear();
   budget_ = max_step_tokens_;
   if (!decodes_.empty()) plan_gathered(plan);
-  if (waiting_.empty() && received_.empty() && decodes_.size() == running()) {  // nothing else to look at
+  const bool decodes_alone = decodes_.size() == running();
+  if (decodes_alone && waiting_.empty() && received_.empty()) {  // nothing else to look at
     plan.total_tokens = max_step_tokens_ - budget_;
     return;
   }

@@ -36,8 +36,8 @@ struct DemoEntry {
 std::span<const DemoEntry> demo_table();
 // And that of a planner's questions, on fleets: "routing" with scenarios/planner/routing.json.
 std::span<const DemoEntry> planner_table();
-// Of either table, by its name, its number ("3", "03") or the rest of its name ("batch-table"). InputError that names
-// the nearest entry when there is none.
+// Of either table, by its name, its number ("3", "03") or the rest of its name ("batch-table").
+// InputError that names the nearest entry when there is none.
 const DemoEntry& find_demo(const std::string& name);
 
 // The name of a demo's scenario in the catalogue: "lecture/03-batch-table".

@@ -11,7 +11,8 @@ using namespace headway::test;
 namespace {
 
 std::string write_scenario(const TempFolder& folder) {
-  return folder.write("small.json", R"({"model": "llama-3.1-8b", "gpu": "h100-sxm", "profile": "roofline",
+  return folder.write("small.json",
+                      R"({"model": "llama-3.1-8b", "gpu": "h100-sxm", "profile": "roofline",
     "slo": {"ttft_ms": 200},
     "workload": {"num_prompts": 200, "request_rate": 4, "input_len": 800,
                  "output_len": {"distribution": "uniform", "low": 20, "high": 200}}})");

@@ -30,7 +30,10 @@ last() {
       at = $NF; value = $(NF - 1); series = $0; sub(/} [^}]*$/, "", series)
       if (!(series in time) || at > time[series]) { time[series] = at; newest[series] = value }
     }
-    END { for (series in newest) sum += newest[series]; printf "%.12g\n", sum * factor }' "$work/$run.dump"
+    END {
+      for (series in newest) sum += newest[series]
+      printf "%.12g\n", sum * factor
+    }' "$work/$run.dump"
 }
 same() { # same WHAT GOT EXPECTED
   awk -v a="$2" -v b="$3" 'BEGIN { d = a - b; if (d < 0) d = -d; exit !(b > 0 && d <= 1e-6 * b) }' || {
@@ -63,6 +66,7 @@ same "preemptions" "$(last num_preemptions_total)" "$(result preemptions)"
 
 # A run in which nothing was served has no samples, which is no fault.
 run=empty
-"$headway" run "$work/short.json" --set engine.max_model_len=16 --quiet --openmetrics "$work/empty.txt" >/dev/null
+"$headway" run "$work/short.json" --set engine.max_model_len=16 --quiet \
+  --openmetrics "$work/empty.txt" >/dev/null
 "$promtool" tsdb create-blocks-from openmetrics -q "$work/empty.txt" "$work/empty.tsdb"
 rm -rf "$work"

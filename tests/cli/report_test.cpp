@@ -12,9 +12,11 @@ using namespace headway::test;
 
 namespace {
 
-const char* const kSmall = R"({"name": "it's <small>", "model": "llama-3.1-8b", "gpu": "h100-sxm", "profile": "roofline",
-  "slo": {"ttft_ms": 200, "tpot_ms": 50}, "workload": {"num_prompts": 60, "request_rate": 6, "input_len": 500,
-  "output_len": {"distribution": "uniform", "low": 5, "high": 60}}})";
+const char* const kSmall =
+    R"({"name": "it's <small>", "model": "llama-3.1-8b", "gpu": "h100-sxm", "profile": "roofline",
+  "slo": {"ttft_ms": 200, "tpot_ms": 50},
+  "workload": {"num_prompts": 60, "request_rate": 6, "input_len": 500,
+               "output_len": {"distribution": "uniform", "low": 5, "high": 60}}})";
 
 nlohmann::json data_of(const std::string& path) {
   const std::string html = read_text(path), start = "id=\"report-data\">";
@@ -91,8 +93,8 @@ TEST_CASE("capacity --report shows every run that was tried", "[cli]") {
   if (!has_page()) return;
   const TempFolder folder;
   const std::string scenario = folder.write("s.json", kSmall), report = folder / "r.html";
-  const ProgramResult result = run_program({"capacity", scenario, "--slo", "ttft:p99:150", "--seeds", "2",
-                                            "--json", "--report", report});
+  const ProgramResult result = run_program({"capacity", scenario, "--slo", "ttft:p99:150",
+                                            "--seeds", "2", "--json", "--report", report});
   REQUIRE(result.exit_code == 0);
   const auto answer = nlohmann::json::parse(result.out);
   const auto study = data_of(report).at("capacity");
@@ -167,6 +169,7 @@ TEST_CASE("a report of a run in which every request was refused says so", "[cli]
   CHECK(data.at("runs").at(0).at("summary").at("failed") == 60);
   // A reason for each length of answers: the first are named, the others counted.
   REQUIRE(data.at("notes").size() == 9);
-  CHECK_THAT(data.at("notes").at(0).get<std::string>(), ContainsSubstring("failed: prompt 500 + output"));
+  CHECK_THAT(data.at("notes").at(0).get<std::string>(),
+             ContainsSubstring("failed: prompt 500 + output"));
   CHECK_THAT(data.at("notes").at(8).get<std::string>(), ContainsSubstring("more notes"));
 }

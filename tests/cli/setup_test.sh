@@ -57,7 +57,8 @@ untouched
 
 # Only what the report page needs is missing: it is installed ...
 rm "$work/bin/node" "$work/bin/npm"
-stub apt-get "echo \"\$*\" >>'$log'; case \"\$*\" in *install*) cp '$work/bin/ninja' '$work/bin/node'; cp '$work/bin/ninja' '$work/bin/npm' ;; esac"
+stub apt-get "echo \"\$*\" >>'$log'; case \"\$*\" in *install*)
+  cp '$work/bin/ninja' '$work/bin/node'; cp '$work/bin/ninja' '$work/bin/npm' ;; esac"
 run
 exits 0
 expect '--no-install-recommends nodejs npm' "$log"
@@ -78,7 +79,8 @@ stub node 'exit 0'
 
 # No headers, root: one install of the named packages, after which they are there.
 stub c++ 'exit 1'
-stub apt-get "echo \"\$*\" >>'$log'; case \"\$*\" in *install*) printf '#!/bin/sh\nexit 0\n' >'$work/bin/c++' ;; esac"
+stub apt-get "echo \"\$*\" >>'$log'; case \"\$*\" in *install*)
+  printf '#!/bin/sh\nexit 0\n' >'$work/bin/c++' ;; esac"
 run
 exits 0
 expect 'DPkg::Lock::Timeout=600 update' "$log"

@@ -280,7 +280,8 @@ TEST_CASE("data-parallel ranks on both sides of a transfer", "[fidelity][pd]") {
   }
 }
 
-TEST_CASE("asynchronous scheduling, prefix caches and priorities on both sides", "[fidelity][pd][skip]") {
+TEST_CASE("asynchronous scheduling, prefix caches and priorities on both sides",
+          "[fidelity][pd][skip]") {
   const auto run = [](bool step_by_step) {
     SplitBench bench = busy("vllm-v1", "splitwise");
     for (Blueprint& pool : bench.pools) {

@@ -85,10 +85,11 @@ TEST_CASE("measured: TensorRT-LLM closed loops on H100, TP 1 to 8", "[fidelity]"
       regimes[load].add(tpot, ttft);
     }
     if (std::abs(tpot) < 0.15) continue;
-    std::printf("  bad row%s: TP %d, %4d + %3d tokens, %3d users: TPOT %6.2f / %6.2f ms %+5.1f %%, "
-                "TTFT %5.0f / %5.0f ms\n",
-                r.fitted() ? " (fitted on)" : "", r.tp, r.input, r.output, r.concurrency, s.tpot_ms.mean, r.tpot_ms, 100 * tpot,
-                s.ttft_ms.mean, r.ttft_ms);
+    std::printf(
+        "  bad row%s: TP %d, %4d + %3d tokens, %3d users: TPOT %6.2f / %6.2f ms %+5.1f %%, "
+        "TTFT %5.0f / %5.0f ms\n",
+        r.fitted() ? " (fitted on)" : "", r.tp, r.input, r.output, r.concurrency, s.tpot_ms.mean,
+        r.tpot_ms, 100 * tpot, s.ttft_ms.mean, r.ttft_ms);
   }
   for (const auto& [name, sums] : regimes) {
     std::printf("  TensorRT-LLM H100, %-21s %2d rows: TPOT MAPE %4.1f %%, bias %+5.1f %%; TTFT MAPE "

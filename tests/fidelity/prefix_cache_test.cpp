@@ -34,20 +34,24 @@ std::int64_t ideal_cached_tokens(const WorkloadOptions& workload, std::int32_t b
     for (std::size_t i = 0; i < r->content_ids.size(); ++i) {
       const auto found = seen.find(r->content_ids[i]);
       if (found == seen.end()) break;
-      const std::int64_t here = std::min<std::int64_t>(512, r->prompt_tokens - 512 * static_cast<std::int64_t>(i));
+      const std::int64_t here =
+          std::min<std::int64_t>(512, r->prompt_tokens - 512 * static_cast<std::int64_t>(i));
       matched += std::min(found->second, here);
       if (found->second < here) break;
     }
-    total += std::min<std::int64_t>(matched / block_size, (r->prompt_tokens - 1) / block_size) * block_size;
+    total += std::min<std::int64_t>(matched / block_size, (r->prompt_tokens - 1) / block_size) *
+             block_size;
     for (std::size_t i = 0; i < r->content_ids.size(); ++i) {
       std::int64_t& known = seen[r->content_ids[i]];
-      known = std::max(known, std::min<std::int64_t>(512, r->prompt_tokens - 512 * static_cast<std::int64_t>(i)));
+      known = std::max(known, std::min<std::int64_t>(
+                                  512, r->prompt_tokens - 512 * static_cast<std::int64_t>(i)));
     }
   }
   return total;
 }
 
-CachedTokens run_infinite(const WorkloadOptions& workload, std::int32_t block_size, std::int64_t blocks) {
+CachedTokens run_infinite(const WorkloadOptions& workload, std::int32_t block_size,
+                          std::int64_t blocks) {
   BenchEngine bench;
   bench.cost(1000.0, 0.01, 10.0);
   bench.engine().enable_prefix_caching = true;
@@ -101,7 +105,9 @@ TEST_CASE("a session's next turn finds the turns before it, but for the last tok
   w.input_len.value = 40;
   class Turns : public Observer {
    public:
-    void on_finish(const RequestRecord& r) override { cached.emplace_back(r.prompt_tokens, r.cached_tokens); }
+    void on_finish(const RequestRecord& r) override {
+      cached.emplace_back(r.prompt_tokens, r.cached_tokens);
+    }
     std::vector<std::pair<std::int32_t, std::int32_t>> cached;
   } turns;
   Observer* observers[] = {&turns};

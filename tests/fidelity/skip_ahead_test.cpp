@@ -229,7 +229,8 @@ BenchEngine draw_engine(const std::string& scheduler, std::uint64_t seed) {
   bench.blueprint.scheduler.num_blocks = tokens / e.block_size + 2;
   if (draw.chance(0.7)) bench.blueprint.replica.host.per_step = SimTime::from_us(draw.between(1, 300));
   if (draw.chance(0.5)) bench.blueprint.replica.host.per_sequence = SimTime::from_us(draw.between(1, 9));
-  if (draw.chance(0.5)) bench.blueprint.replica.host.per_request = SimTime::from_us(draw.between(1, 5000));
+  if (draw.chance(0.5))
+    bench.blueprint.replica.host.per_request = SimTime::from_us(draw.between(1, 5000));
   bench.scenario.cluster.replicas = draw.chance(0.7) ? 1 : draw.between(2, 4);
   bench.scenario.cluster.router = draw.chance(0.5) ? "least-outstanding" : "round-robin";
   WorkloadOptions& w = bench.workload();

@@ -13,11 +13,13 @@ using namespace headway;
 namespace {
 
 Scenario scenario(const std::string& more, const std::string& scheduler = "vllm-v1") {
-  return parse_scenario(R"({"model": "llama-3.1-8b", "gpu": "h100-sxm", "engine": {"max_model_len": 8192, "scheduler": ")" +
-                            scheduler + R"("},
+  return parse_scenario(
+      R"({"model": "llama-3.1-8b", "gpu": "h100-sxm",
+    "engine": {"max_model_len": 8192, "scheduler": ")" +
+          scheduler + R"("},
     "workload": {"num_prompts": 64, "max_concurrency": 8, "input_len": 200, "output_len": 400})" +
-                            more + "}",
-                        "test");
+          more + "}",
+      "test");
 }
 
 }  // namespace
@@ -35,9 +37,8 @@ TEST_CASE("a drafter's weights and KV come off the cache", "[unit][cluster]") {
   const MemoryBudget ngram =
       make_blueprint(scenario(R"(, "speculation": {"acceptance": "ngram-code-edit"})")).budget;
   CHECK(ngram.num_gpu_blocks == plain.num_gpu_blocks);
-  const MemoryBudget pair = make_blueprint(scenario(
-      R"(, "speculation": {"method": "draft_model", "draft_model": "llama-3.2-1b", "num_speculative_tokens": 3,
-                           "acceptance": 0.7})")).budget;
+  const MemoryBudget pair = make_blueprint(scenario(R"(, "speculation": {"method": "draft_model",
+      "draft_model": "llama-3.2-1b", "num_speculative_tokens": 3, "acceptance": 0.7})")).budget;
   CHECK(pair.weight_bytes - plain.weight_bytes == 2 * parameter_count(load_model("llama-3.2-1b", "")));
 }
 
@@ -51,11 +52,10 @@ TEST_CASE("a speculative run emits what was asked for, in fewer steps, at the pr
   };
   const auto [plain, plain_summary] = run("");
   for (const char* method : {"eagle", "ngram", "draft_model", "mtp", "medusa"}) {
-    const auto [outcome, summary] = run(std::string(R"(, "speculation": {"method": ")") + method +
-                                        R"(", "num_speculative_tokens": 3, "acceptance": [0.8, 0.6, 0.4])" +
-                                        (method == std::string("draft_model")
-                                             ? R"(, "draft_model": "llama-3.2-1b"})"
-                                             : "}"));
+    const auto [outcome, summary] =
+        run(std::string(R"(, "speculation": {"method": ")") + method +
+            R"(", "num_speculative_tokens": 3, "acceptance": [0.8, 0.6, 0.4])" +
+            (method == std::string("draft_model") ? R"(, "draft_model": "llama-3.2-1b"})" : "}"));
     INFO(method);
     CHECK(summary.output_tokens == plain_summary.output_tokens);
     CHECK(outcome.speculation.mean_acceptance_length() == Approx(2.8).epsilon(0.03));

@@ -19,7 +19,8 @@ SimTime ms(std::int64_t n) { return SimTime::from_ms(n); }
 
 }  // namespace
 
-TEST_CASE("transfers: fresh ones in order of requests, lines in order of coming", "[unit][cluster][pd]") {
+TEST_CASE("transfers: fresh ones in order of requests, lines in order of coming",
+          "[unit][cluster][pd]") {
   Transfers t(4);
   t.reserve(5, 2);
   CHECK(t.reserved() == 1);

@@ -60,7 +60,8 @@ TEST_CASE("a request is of the first class that holds it, and judged by its limi
 
 TEST_CASE("by tenant: a row each, in order of number, under the common limits", "[unit][metrics]") {
   ClassMetrics metrics({{}, 100.0, {}}, {}, true);
-  for (int i = 0; i < 6; ++i) metrics.on_finish(answered(static_cast<std::uint64_t>(i), 2 - i % 3, 0, 1));
+  for (int i = 0; i < 6; ++i)
+    metrics.on_finish(answered(static_cast<std::uint64_t>(i), 2 - i % 3, 0, 1));
   const auto all = metrics.result(2.0);
   REQUIRE(all.size() == 3);
   CHECK(all[0].name == "tenant 0");

@@ -74,7 +74,8 @@ TEST_CASE("two tokens: the output is the target's, by the lecture's arithmetic",
 }
 
 TEST_CASE("the verified token is distributed as the target", "[unit][speculation]") {
-  for (const std::size_t vocabulary : {std::size_t{2}, std::size_t{50}, std::size_t{1000}, std::size_t{32'000}}) {
+  for (const std::size_t vocabulary :
+       {std::size_t{2}, std::size_t{50}, std::size_t{1000}, std::size_t{32'000}}) {
     for (const double temperature : {0.5, 1.0}) {
       RandomStream random(7, "chi-square", vocabulary);
       const std::vector<double> draft = random_distribution(vocabulary, temperature, random);

@@ -10,7 +10,8 @@ TEST_CASE("a plan's shape: chunks by new and context, decodes by KV length, draf
   plan.scheduled.push_back({.computed_before = 100, .num_tokens = 28, .prefill = true});
   plan.scheduled.push_back({.num_tokens = 12, .samples = true, .prefill = true});
   plan.scheduled.push_back({.computed_before = 50, .num_tokens = 1, .samples = true});
-  plan.scheduled.push_back({.computed_before = 200, .num_tokens = 4, .draft_tokens = 3, .samples = true});
+  plan.scheduled.push_back(
+      {.computed_before = 200, .num_tokens = 4, .draft_tokens = 3, .samples = true});
   StepShape shape;
   shape_of(plan, shape);
   CHECK(shape.tokens == 45);

@@ -72,7 +72,8 @@ TEST_CASE("k follows the batch by the table, gaps keep the row before", "[unit][
   CHECK(s.drafts_for_batch(9999) == 0);
 }
 
-TEST_CASE("drafting costs one pass over the step's tokens and k - 1 of one token", "[unit][speculation]") {
+TEST_CASE("drafting costs one pass over the step's tokens and k - 1 of one token",
+          "[unit][speculation]") {
   const auto pass = std::make_shared<FixedCost>(100.0, 1.0, 2.0);
   const Speculation s(options({0.5}, 3), 1, pass);
   StepShape shape, scratch;

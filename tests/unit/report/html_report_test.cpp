@@ -47,8 +47,8 @@ struct RecordedRun {
         observer->on_step(step);
         if (second % 10 == 9) {
           const double begin = at - 9;
-          observer->on_finish(
-              finished(id, begin, begin, begin + 1.0 + 0.001 * static_cast<double>(second % 83), at, 9, 7));
+          observer->on_finish(finished(
+              id, begin, begin, begin + 1.0 + 0.001 * static_cast<double>(second % 83), at, 9, 7));
         }
       }
       if (second % 10 == 9) ++id;
@@ -76,7 +76,8 @@ TEST_CASE("report: no text of a user ends the element that holds the data", "[un
   CHECK(html.find("<!--") == std::string::npos);
   // What comes out of the escaping is what went in (but for the byte that is no UTF-8).
   const std::size_t begin = std::string_view("<html>").size();
-  const Json data = Json::parse(html.substr(begin, html.size() - begin - std::string_view("</html>").size()));
+  const Json data =
+      Json::parse(html.substr(begin, html.size() - begin - std::string_view("</html>").size()));
   CHECK(data["title"].get<std::string>().starts_with("</script><script>alert(1)</script><!-- "));
 }
 
@@ -210,7 +211,8 @@ TEST_CASE("report of a run in which nothing finished", "[unit]") {
   const RunSummary summary = metrics.result();
   const LatencyCurves curves = curves_of(metrics.latency());
   const RunInfo info;
-  const Json data = run_report({"", "", {}}, {"", "", &summary, &info, &curves, &recorder}, kMostColumns);
+  const Json data =
+      run_report({"", "", {}}, {"", "", &summary, &info, &curves, &recorder}, kMostColumns);
   CHECK(data["runs"][0]["curves"]["ttft_ms"].empty());
   CHECK(data["runs"][0]["groups"].empty());
   CHECK(data["runs"][0]["history"]["columns"] == 1);

@@ -86,7 +86,8 @@ TEST_CASE("power-of-two: two different ones, the less loaded, never the most loa
   CHECK(counts[2] == 0);
   // Equal loads: the first drawn, so that each is as likely.
   counts.assign(2, 0);
-  for (std::uint64_t i = 0; i < 2000; ++i) ++counts[r->choose(prompt(i, {1}), outstanding({4, 4}), at(0))];
+  for (std::uint64_t i = 0; i < 2000; ++i)
+    ++counts[r->choose(prompt(i, {1}), outstanding({4, 4}), at(0))];
   CHECK(counts[0] == Approx(1000).margin(120));
 }
 

@@ -164,7 +164,8 @@ TEST_CASE("names that do not exist are refused with the nearest", "[unit][scenar
   check({R"({"model": "qwen3-14b", "gpu": {"base": "h100"}, "workload": {"num_prompts": 1}})",
          "line 1: gpu.base", "\"h100\"", "did you mean h100-sxm?"});
   check(
-      {R"({"model": "qwen3-14b", "gpu": {"base": "h100-sxm", "memory": 1}, "workload": {"num_prompts": 1}})",
+      {R"({"model": "qwen3-14b", "gpu": {"base": "h100-sxm", "memory": 1}, )"
+       R"("workload": {"num_prompts": 1}})",
        "line 1: gpu.memory", "unknown key", "did you mean"});
   check({with("  \"profile\": \"h100-sxm/no-such-engine\""), "line 5: profile",
          "\"h100-sxm/no-such-engine\"", "one of"});
@@ -214,7 +215,8 @@ TEST_CASE("keys that contradict each other are refused", "[unit][scenario]") {
          "line 1: workload.input_len.mean", "another distribution", "fixed"});
   check(
       {workload(
-           R"("num_prompts": 3, "output_len": {"distribution": "mixture", "parts": [1, 2], "weights": [1]})"),
+           R"("num_prompts": 3, )"
+           R"("output_len": {"distribution": "mixture", "parts": [1, 2], "weights": [1]})"),
        "line 1: workload.output_len", "2 parts and 1 weights", "one weight a part"});
   check({with("  \"engine\": {\"max_model_len\": 50000}"), "line 5: engine.max_model_len", "50000",
          "at most 40960"});
@@ -223,7 +225,8 @@ TEST_CASE("keys that contradict each other are refused", "[unit][scenario]") {
   check({with("  \"engine\": {\"num_gpu_blocks_override\": 10, \"kv_cache_memory_bytes\": 1000}"),
          "line 5: engine.kv_cache_memory_bytes", "two sizes", "either"});
   check({with("  \"parallel\": {\"tensor_parallel_size\": 3}"),
-         "line 5: parallel.tensor_parallel_size", "3", "a divisor of the 40 attention heads of qwen3-14b; nearest: 2 or 4"});
+         "line 5: parallel.tensor_parallel_size", "3",
+         "a divisor of the 40 attention heads of qwen3-14b; nearest: 2 or 4"});
   check({with("  \"speculation\": {\"method\": \"eagle\"}"), "speculation.num_speculative_tokens",
          "0", "1 to 64"});
   check({with("  \"speculation\": {\"draft_model\": \"llama-3.2-1b\"}"), "speculation.method",

@@ -43,7 +43,8 @@ TEST_CASE("a source with the needed fact gives the same requests", "[unit][workl
   }
 }
 
-TEST_CASE("a source without it is refused: before the first request, or at its end", "[unit][workload]") {
+TEST_CASE("a source without it is refused: before the first request, or at its end",
+          "[unit][workload]") {
   CHECK_THROWS_WITH(checked(50, kNone), ContainsSubstring("cluster.router"));
   CHECK_THROWS_AS(checked(0, kNone), InputError);
   auto longer = checked(kLookAhead + 1, kNone);
