@@ -70,8 +70,9 @@ struct DecodeRunRecord : DecodeRunFacts {
   std::array<double, 7> fixed_class_us{};    // the same by OpClass
   std::array<double, 4> fixed_coverage_us{}; // and by Coverage
 
-  // Fills in all that, from the rest. The buffers are to outlive the record's use.
+  // Fills in all that, from the rest; only the ends. The buffers are to outlive the record's use.
   void lay_out(DecodeRunBuffers& buffers);
+  void lay_out_ends(DecodeRunBuffers& buffers);
 
   std::int64_t steps() const { return std::ssize(gaps_ns); }
   std::int64_t blocks_taken_by(std::int64_t step) const { return taken_by(blocks_taken, step); }

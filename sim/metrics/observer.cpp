@@ -25,13 +25,17 @@ StepRecord DecodeRunRecord::at(std::int64_t step) const {
 }
 
 void DecodeRunRecord::lay_out(DecodeRunBuffers& buffers) {
+  lay_out_ends(buffers);
+  prices->price(*this, buffers);
+}
+
+void DecodeRunRecord::lay_out_ends(DecodeRunBuffers& buffers) {
   SimTime end = first.start + first.duration;
   buffers.ends.resize(gaps_ns.size());
   for (std::size_t i = 0; i < gaps_ns.size(); ++i) {
     buffers.ends[i] = end += SimTime::from_ns(gaps_ns[i]);
   }
   ends = buffers.ends;
-  prices->price(*this, buffers);
 }
 
 void Observer::on_decode_run(const DecodeRunRecord& run) {

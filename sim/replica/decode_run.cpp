@@ -121,6 +121,16 @@ void DecodeRun::shape_at(std::int64_t step, StepShape& shape) const {
   add_steps(step, shape);
 }
 
+void fill_in(const DecodeRunCost& cost, DecodeRunRecord& run) {
+  const auto steps = static_cast<std::size_t>(run.steps());
+  run.gpu_us = {cost.gpu_us.data(), steps};
+  run.from = {cost.from.data(), steps};
+  run.changing_class = static_cast<std::size_t>(cost.changing);
+  run.fixed_us = cost.fixed.gpu_us;
+  run.fixed_class_us = cost.fixed.by_class_us;
+  run.fixed_coverage_us = cost.fixed.coverage_us;
+}
+
 void RunPrices::price(DecodeRunRecord& run, DecodeRunBuffers& buffers) const {
   StepShape shape;
   shape.tokens = shape.decode_sequences = shape.decode_query_tokens = shape.scheduled_sequences =
@@ -137,13 +147,8 @@ void RunPrices::price(DecodeRunRecord& run, DecodeRunBuffers& buffers) const {
   };
   swap_rooms();
   model_->price_run(shape, run.steps(), cost);
-  swap_rooms();
-  run.gpu_us = buffers.gpu_us;
-  run.from = buffers.from;
-  run.changing_class = static_cast<std::size_t>(cost.changing);
-  run.fixed_us = cost.fixed.gpu_us;
-  run.fixed_class_us = cost.fixed.by_class_us;
-  run.fixed_coverage_us = cost.fixed.coverage_us;
+  fill_in(cost, run);
+  swap_rooms();  // what the views show moves with its vectors
 }
 
 }  // namespace headway

@@ -23,8 +23,9 @@ struct RunPart {
 
 // A run of decode steps that a replica has laid out ahead: step 0 is the oldest in flight when the
 // run began. Nobody looks while it lasts; when something does, the replica settles as many of its
-// steps as have ended (replica_run.cpp). Of each step only the time is kept: a fleet's runs lie in the
-// cache while others go on, and what a step cost is priced again for those who ask.
+// steps as have ended (replica_run.cpp). Of each step only the time is kept, unless observers on this
+// thread read what it cost: a fleet's runs lie in the cache while others go on, and what a step cost is
+// priced again where somebody asks.
 struct DecodeRun {
   bool active = false;
   std::int64_t steps = 0;            // that can be settled; as many more as are in flight lie behind
@@ -32,6 +33,7 @@ struct DecodeRun {
   SimTime first_end;                 // of step 0
   SimTime due;                       // somebody must look when this step ends: the last, or the one after
   std::vector<std::int32_t> gaps_ns; // of all of them, from the end of the one before; of step 0: 0
+  DecodeRunCost cost;                // of all of them, where it is kept
   StepShape first;                   // of step 0
   Repeats repeats;
   std::vector<std::int32_t> blocks_taken;  // as DecodeRunRecord has it
@@ -56,6 +58,9 @@ struct DecodeRun {
  private:
   void count_blocks(std::int64_t in_flight);
 };
+
+// What the record's steps cost, which `cost` has at least.
+void fill_in(const DecodeRunCost& cost, DecodeRunRecord& run);
 
 // Observers' way to the cost model.
 class RunPrices final : public DecodeRunPrices {

@@ -57,7 +57,8 @@ void Replica::begin_run(std::int64_t horizon) {
   run_.first.decode_kv_max -= static_cast<std::int32_t>(depth - 1);
   ends_.clear();
   for (const auto& step : in_flight_) ends_.push_back(step->end);
-  run_.active = run_.lay_out(*cost_, newest.host, ends_, room_->cost) && note_given_back();
+  DecodeRunCost& cost = reads_runs_ ? run_.cost : room_->cost;
+  run_.active = run_.lay_out(*cost_, newest.host, ends_, cost) && note_given_back();
 }
 
 // What sequences that have just ended gave back is missing from the plans after the oldest. Where
@@ -157,7 +158,10 @@ void Replica::tell_run(ReplicaStep& front, const RunPart& ended) {
   record.blocks_taken = run_.blocks_taken;
   record.block_size = front.kv.block_size;
   record.given_back = run_.given_back;
-  if (reads_runs_) record.lay_out(room_->laid_out);
+  if (reads_runs_) {
+    record.lay_out_ends(room_->laid_out);
+    fill_in(run_.cost, record);
+  }
   for (Observer* o : step_observers_) o->on_decode_run(record);
 }
 
@@ -189,8 +193,10 @@ void Replica::move_in_flight(const RunPart& ended, std::int64_t steps) {
   const KvUsage kv = in_flight_.front()->kv;
   const std::int64_t running = in_flight_.back()->record.running;
   const std::int64_t depth = std::ssize(in_flight_);
-  run_.shape_at(steps, shape_);
-  cost_->price_run(shape_, depth, room_->cost);
+  if (!reads_runs_) {
+    run_.shape_at(steps, shape_);
+    cost_->price_run(shape_, depth, room_->cost);
+  }
   SimTime end = ended.steps > steps ? ended.last_end - run_.gap(steps) : ended.last_end;
   for (std::int64_t m = 0; m < depth; ++m) {
     const std::int64_t i = steps + m;
@@ -201,7 +207,8 @@ void Replica::move_in_flight(const RunPart& ended, std::int64_t steps) {
     GatheredDecodes& decodes = step.plan.decodes;
     decodes.kv_tokens += steps * decodes.sequences;
     decodes.kv_max += static_cast<std::int32_t>(steps);
-    step.cost = room_->cost.at(static_cast<std::size_t>(m));
+    step.cost = reads_runs_ ? run_.cost.at(static_cast<std::size_t>(i))
+                            : room_->cost.at(static_cast<std::size_t>(m));
     step.decode_only_us = step.cost.gpu_us;
     step.record.running = running;
     step.start = end;
