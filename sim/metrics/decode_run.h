@@ -29,7 +29,8 @@ struct DecodeRunBuffers {
   std::vector<std::uint8_t> from, all_from;
 };
 
-// What knows the price of each step of a run. Thread-safe; whoever keeps a run's record keeps its prices.
+// What knows the price of each step of a run. Thread-safe; whoever keeps a run's record keeps its
+// prices.
 class DecodeRunPrices : public std::enable_shared_from_this<DecodeRunPrices> {
  public:
   virtual ~DecodeRunPrices() = default;

@@ -31,7 +31,7 @@ struct DecodeRun {
   std::int64_t steps = 0;            // that can be settled; as many more as are in flight lie behind
   bool goes_on = false;              // only the horizon ends it: the plan repeats further
   SimTime first_end;                 // of step 0
-  SimTime due;                       // somebody must look when this step ends: the last, or the one after
+  SimTime due;                       // somebody must look then: the last step ends, or the one after
   std::vector<std::int32_t> gaps_ns; // of all of them, from the end of the one before; of step 0: 0
   DecodeRunCost cost;                // of all of them, where it is kept
   StepShape first;                   // of step 0
