@@ -28,15 +28,17 @@ std::vector<PoolPlan> pool_plans(const Scenario& scenario, std::span<const Bluep
   return plans;
 }
 
-Fleet::Fleet(std::vector<PoolPlan> pools, std::span<Observer* const> observers, bool step_by_step)
+Fleet::Fleet(std::vector<PoolPlan> pools, std::span<Observer* const> observers, bool step_by_step,
+             bool hands_over)
     : observers_(observers.begin(), observers.end()) {
-  for (PoolPlan& plan : pools) add_pool(std::move(plan), step_by_step);
+  for (PoolPlan& plan : pools) add_pool(std::move(plan), step_by_step, hands_over);
   SIM_CHECK(!members_.empty(), "a fleet has a replica");
 }
 
-void Fleet::add_pool(PoolPlan plan, bool step_by_step) {
+void Fleet::add_pool(PoolPlan plan, bool step_by_step, bool hands_over) {
   Blueprint& b = plan.blueprint;
   b.replica.skip_ahead = !step_by_step && !b.replica.in_step;
+  b.replica.seldom_seen = !hands_over && b.data_parallel_size == 1;  // a balancer looks at every step
   b.scheduler.gather_decodes = !step_by_step;
   b.scheduler.counts_blocks = !step_by_step;
   const auto engines = static_cast<std::uint32_t>(b.data_parallel_size);

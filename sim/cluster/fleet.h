@@ -51,8 +51,9 @@ class Fleet {
     std::uint32_t seat, rank;
   };
 
-  // Each pool's first `replicas` take requests at once.
-  Fleet(std::vector<PoolPlan> pools, std::span<Observer* const> observers, bool step_by_step);
+  // Each pool's first `replicas` take requests at once. `hands_over`: requests change replicas.
+  Fleet(std::vector<PoolPlan> pools, std::span<Observer* const> observers, bool step_by_step,
+        bool hands_over);
 
   std::size_t seats() const { return seats_.size(); }
   Seat& seat(std::uint32_t number) { return seats_[number]; }
@@ -127,7 +128,7 @@ class Fleet {
     std::uint64_t steps = 0, timeline = 0;
   };
 
-  void add_pool(PoolPlan plan, bool step_by_step);
+  void add_pool(PoolPlan plan, bool step_by_step, bool hands_over);
   void collect_ranks(Seat& seat, SimTime now, std::vector<Departure>& left);
   void book(std::uint32_t replica, const std::vector<Departure>& left);
   void build(std::uint32_t replica);

@@ -17,8 +17,8 @@ namespace headway {
 // joins the next step that begins, so that a request finds an idle rank no sooner than the step that
 // the others are in has ended.
 //
-// The calls are those of Replica, for all ranks at once. Ranks in step are simulated step by step:
-// runs of steps (skip_ahead) are laid out for a lone replica only.
+// The calls are those of Replica, for all ranks at once. Ranks in step are simulated step by step, and
+// looked at when each ends: runs of steps (skip_ahead) are laid out for a lone replica only.
 class RankGroup {
  public:
   RankGroup(std::vector<std::unique_ptr<Replica>> ranks, std::shared_ptr<const CostModel> cost);
@@ -33,10 +33,11 @@ class RankGroup {
   bool may_plan() const { return lone() ? ranks_[0]->may_plan() : !stepping_; }
   SimTime start_steps(SimTime now) { return lone() ? ranks_[0]->start_steps(now) : start(now); }
   SimTime next_step_end() const { return lone() ? ranks_[0]->next_step_end() : end_; }
+  SimTime look_at() { return lone() ? ranks_[0]->look_at() : end_; }
   void catch_up(SimTime now) {
     if (lone()) ranks_[0]->catch_up(now);
   }
-  void end_step(SimTime now) { lone() ? ranks_[0]->end_step(now) : end(now); }
+  void advance(SimTime now) { lone() ? ranks_[0]->advance(now) : end(now); }
 
   // Steps that a rank took part in without work of its own.
   std::uint64_t dummy_steps() const { return dummy_steps_; }

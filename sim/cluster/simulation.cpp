@@ -32,8 +32,8 @@ Simulation::Simulation(const Scenario& scenario, const std::vector<PoolPlan>& po
       router_entry_(find_router(scenario.cluster.router)),
       router_(router_entry_.make({scenario.seed, scenario.cluster.router_options})),
       gateway_(scenario.cluster.admission),
-      fleet_(pools, observers_, options.step_by_step),
-      step_ends_(fleet_.seats()) {
+      fleet_(pools, observers_, options.step_by_step, !scenario.cluster.transfer.rule.empty()),
+      looks_(fleet_.seats()) {
   if (scenario.cluster.transfer.rule.empty()) return;
   std::vector<std::int32_t> most;
   for (const PoolPlan& pool : pools) most.push_back(pool.most());
@@ -65,14 +65,14 @@ std::unique_ptr<RequestSource> Simulation::open(const Scenario& scenario) {
 // when all that is known, the replicas that are to plan. False: nothing is left.
 bool Simulation::step() {
   for (;;) {
-    const SimTime step_end = step_ends_.first_time();
+    const SimTime look_at = looks_.first_time();
     const SimTime event = queue_.empty() ? SimTime::never() : queue_.next_time();
     const SimTime plan = planning_.empty() ? SimTime::never() : queue_.now();
-    if (step_end <= event && step_end <= plan) {
-      if (step_end == SimTime::never()) return false;
-      queue_.advance(step_end);
-      outcome_.end = step_end;
-      end_step(step_ends_.first(), step_end);
+    if (look_at <= event && look_at <= plan) {
+      if (look_at == SimTime::never()) return false;
+      queue_.advance(look_at);
+      outcome_.end = look_at;
+      look(looks_.first(), look_at);
       return true;
     }
     if (plan < event) {
@@ -184,16 +184,19 @@ void Simulation::admit(Parcel&& parcel, SimTime now) {
 
 // After something has happened in the seat, or was found to have.
 void Simulation::settle(std::uint32_t seat, SimTime now) {
-  expect_step_end(seat);
+  const bool may_plan = fleet_.seat(seat).group->may_plan();
+  if (may_plan) {
+    looks_.set(seat, fleet_.seat(seat).group->next_step_end());  // until it has
+  } else {
+    expect_look(seat);
+  }
   collect(seat, now);
-  if (fleet_.seat(seat).group->may_plan()) wake(seat, now);
+  if (may_plan) wake(seat, now);
 }
 
-void Simulation::end_step(std::uint32_t seat, SimTime now) {
-  fleet_.seat(seat).group->end_step(now);
-  expect_step_end(seat);
-  collect(seat, now);
-  wake(seat, now);
+void Simulation::look(std::uint32_t seat, SimTime now) {
+  fleet_.seat(seat).group->advance(now);
+  settle(seat, now);
 }
 
 void Simulation::handle(const WakeEvent& event, SimTime now) {
@@ -205,7 +208,7 @@ void Simulation::look_again(std::uint32_t number, SimTime now) {
   seat.wake_at = SimTime::never();
   if (!seat.group->may_plan()) return;
   const SimTime wake_at = seat.group->start_steps(now);
-  expect_step_end(number);
+  expect_look(number);
   if (wake_at != SimTime::never()) wake(number, wake_at);
   collect(number, now);
 }

@@ -114,7 +114,7 @@ void Simulation::note_emptied(std::uint32_t replica, SimTime now) {
 void Simulation::retire_seats(std::uint32_t replica) {
   const std::uint32_t first = fleet_.first_seat(replica);
   for (std::uint32_t seat = first; seat < first + fleet_.seats_of(replica); ++seat) {
-    step_ends_.set(seat, SimTime::never());
+    looks_.set(seat, SimTime::never());
     fleet_.seat(seat).wake_at = SimTime::never();
     ++fleet_.seat(seat).wake_generation;
     std::erase(planning_, seat);

@@ -45,7 +45,7 @@ class Simulation {
   void handle(const AdmitEvent& event, SimTime now);
   void admit(Parcel&& parcel, SimTime now);
   void settle(std::uint32_t seat, SimTime now);
-  void end_step(std::uint32_t seat, SimTime now);
+  void look(std::uint32_t seat, SimTime now);
   // The engines of the seat look at their queues: at the end of this instant, or later.
   void wake(std::uint32_t number, SimTime at) {
     Fleet::Seat& seat = fleet_.seat(number);
@@ -60,8 +60,9 @@ class Simulation {
   }
   void handle(const WakeEvent& event, SimTime now);
   void look_again(std::uint32_t number, SimTime now);
-  void expect_step_end(std::uint32_t seat) {
-    step_ends_.set(seat, fleet_.seat(seat).group->next_step_end());
+  // Called when all that the seat's engines plan now has been planned.
+  void expect_look(std::uint32_t seat) {
+    looks_.set(seat, fleet_.seat(seat).group->look_at());
   }
   bool out_of_date(const EventBody& body);
   // Tells the client, and a router that remembers, who has left the seat.
@@ -117,7 +118,7 @@ class Simulation {
   Fleet fleet_;
   EventQueue<EventBody> queue_;
   std::vector<std::uint32_t> planning_;  // seats that plan at the end of this instant
-  Earliest step_ends_;  // by seat; earlier in an instant than any event of the queue
+  Earliest looks_;  // by seat: by when to look at it; earlier in an instant than any event of the queue
   bool send_pending_ = false, admitting_ = false;
   SimTime send_at_, expiry_at_ = SimTime::never(), control_at_ = SimTime::never();
   std::uint64_t send_generation_ = 0, control_generation_ = 0;

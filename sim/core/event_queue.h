@@ -11,8 +11,8 @@
 namespace headway {
 
 // Rank among events at one instant. Free resources first, then admit, then let waiting policies
-// look again, then observe, then stop. (The simulation keeps its step ends, which move often, in a
-// tournament of their own that has kStepEnd's rank: core/earliest.h.)
+// look again, then observe, then stop. (When the simulation has to look at which replica moves often:
+// it is kept in a tournament, that has kStepEnd's rank: core/earliest.h.)
 enum class Phase : std::uint8_t { kStepEnd, kArrival, kWake, kSample, kStop };
 
 // Events in one total order: (time, phase, rank, sequence of insertion). The rank makes the order

@@ -42,7 +42,7 @@ struct StepCost {
 struct DecodeRunCost {
   StepCost fixed;                 // what all the steps have in common
   OpClass changing = OpClass::kDecodeAttention;  // the class of what they have not
-  std::vector<double> gpu_us;     // of each step: the very number that price() gives
+  std::vector<double> gpu_us;     // of each step (there may be room for more): what price() gives
   std::vector<std::uint8_t> from; // Coverage of what it has beyond `fixed`
   // What price_run() needs on the way, where unequal lengths cost more than their mean.
   std::vector<double> all_us;
@@ -70,6 +70,8 @@ class CostModel {
   // The `steps` decode steps that begin with `first`. A few nanoseconds a step where the model is
   // lowered. REQUIRES: no prefill, one query a sequence.
   virtual void price_run(const StepShape& first, std::int64_t steps, DecodeRunCost& out) const;
+  // No step of a token or more takes less; 0 = not known.
+  virtual double least_us() const { return 0; }
   // KV length above which, and step size above which, price() extrapolates; for messages.
   virtual std::string describe() const = 0;
 };

@@ -95,6 +95,12 @@ std::size_t last_up_to(const std::vector<std::int64_t>& sums, std::int64_t sum) 
   return static_cast<std::size_t>(first - sums.data());
 }
 
+// Of a buffer that is written anew: filling it with zeros first takes as long.
+template <typename T>
+void have_room(std::vector<T>& buffer, std::size_t n) {
+  if (buffer.size() < n) buffer.resize(n);
+}
+
 // us[k] = fixed + (start + slope * (first + k * each)).
 HEADWAY_WIDE void fill_line(double fixed, double start, double slope, double first, double each,
                             double* us, std::int32_t n) {
@@ -129,6 +135,10 @@ LoweredCost::LoweredCost(std::unique_ptr<const StepPricer> pricer, LoweringLimit
   for (std::int32_t s = 0; s <= limits.sequences; ++s) {
     decode_fixed_.push_back(pricer_->decode_fixed(s));
   }
+  // Whatever else a step has adds to its linear layers. (A profile may say that fewer rows take longer.)
+  least_us_ = std::min_element(linear_.begin() + 1, linear_.end(), [](const auto& a, const auto& b) {
+                return a.gpu_us < b.gpu_us;
+              })->gpu_us;
   rows_ = std::make_unique<Row[]>(static_cast<std::size_t>(limits.sequences) + 1);
   for (std::int32_t n = 0; n <= limits.sequences; ++n) {
     skew_.push_back(n == 0 ? 0.0 : pricer_->decode_skew(n));
@@ -275,8 +285,8 @@ void LoweredCost::price_run(const StepShape& first, std::int64_t steps, DecodeRu
   out.fixed = fixed_part(first);
   out.changing = OpClass::kDecodeAttention;
   const auto n = static_cast<std::size_t>(steps);
-  out.gpu_us.resize(n);
-  out.from.resize(n);
+  have_room(out.gpu_us, n);
+  have_room(out.from, n);
   const std::int32_t batch = first.decode_sequences;
   const double skew = decode_skew(batch);
   const std::int64_t longest = std::int64_t{first.decode_kv_max} * batch;
@@ -284,8 +294,8 @@ void LoweredCost::price_run(const StepShape& first, std::int64_t steps, DecodeRu
   const double fixed_us = skewed ? 0.0 : out.fixed.gpu_us;
   decode_run(batch, first.decode_kv_tokens, n, fixed_us, out.gpu_us.data(), out.from.data());
   if (!skewed) return;
-  out.all_us.resize(n);
-  out.all_from.resize(n);
+  have_room(out.all_us, n);
+  have_room(out.all_from, n);
   decode_run(batch, longest, n, 0.0, out.all_us.data(), out.all_from.data());
   for (std::size_t i = 0; i < n; ++i) {
     const double mean_us = out.gpu_us[i];

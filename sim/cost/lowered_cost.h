@@ -41,6 +41,7 @@ class LoweredCost final : public CostModel {
   StepCost price(const StepShape& shape) const override;
   void align(std::span<StepShape> ranks) const override { align_ranks(ranks, graphs_); }
   void price_run(const StepShape& first, std::int64_t steps, DecodeRunCost& out) const override;
+  double least_us() const override { return least_us_; }
   std::string describe() const override;
 
   // Decode attention for equal KV lengths. Several queries of one sequence (verification of a
@@ -65,6 +66,7 @@ class LoweredCost final : public CostModel {
   LoweringLimits limits_;
   CudaGraphs graphs_;
   double kernels_;  // of a step
+  double least_us_ = 0;
   std::vector<StepCost> linear_;   // by tokens after padding
   std::vector<StepCost> lm_head_;  // by sequences
   std::vector<StepCost> experts_;  // by rows of all ranks; empty unless the pricer has them apart

@@ -97,8 +97,10 @@ struct TransferRecord {
   SimTime start, end;              // the link was taken from, to
 };
 
-// Hears the facts of a simulation. Calls come in simulated-time order (per replica; a run of decode
-// steps is told when it is over).
+// Hears the facts of a simulation. Arrivals and finishes come in simulated-time order; so does all that
+// one replica tells. What several tell of their steps and preemptions is not in order between them: a
+// run of decode steps is told when it is over, and a replica that nobody had to look at (replica.h) tells
+// what has happened in it when somebody does. Where facts are heard, only runs are told late.
 class Observer {
  public:
   virtual ~Observer() = default;

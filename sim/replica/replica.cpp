@@ -35,6 +35,9 @@ Replica::Replica(const ReplicaConfig& config, std::unique_ptr<Scheduler> schedul
     reads_runs_ = reads_runs_ || (o->hears_steps() && !o->lays_out_runs());
     if (o->hears_facts()) fact_observers_.push_back(o);
   }
+  seldom_seen_ = config_.seldom_seen && config_.skip_ahead && !tells_facts() && !speculation_ &&
+                 config_.pipeline_parallel_size == 1;
+  least_step_ = SimTime::from_us(cost_->least_us()) + config_.host.of_step(1, 0);
 }
 
 std::uint32_t Replica::take_slot() {
@@ -67,6 +70,7 @@ ActiveSequence* Replica::take_in(Request&& request, SimTime now, SimTime lost) {
   SIM_CHECK(!run_.active, "a request is submitted into a run of steps");
   ++submitted_;
   ++sequences_;
+  added_ = true;
   const std::uint32_t slot = take_slot();
   ActiveSequence& a = *slots_[slot];
   a.open(std::move(request), slot, order_++, now, lost);

@@ -37,6 +37,8 @@ struct ReplicaConfig {
   double copy_us_per_block = 0;            // one KV block within the GPU's memory
   bool shares_samples = false;             // the scheduler forks a request's samples and beams
   bool skip_ahead = false;                 // runs of decode steps at once (the caller must catch_up())
+  bool seldom_seen = false;                // with skip_ahead: only who leaves it matters to others, so
+                                           // that it need not be looked at for every step (look_at())
   // For facts alone (what holds the line back where the scheduler does not say): its limits of a step.
   std::int32_t max_num_seqs = 0, max_num_batched_tokens = 0;
   bool in_step = false;                    // a rank of a group: its steps begin when the caller says
@@ -100,10 +102,16 @@ class Replica {
   // True when a plan may be made: nothing in flight, or a step has just ended.
   bool may_plan() const { return may_plan_; }
 
-  // Skipping ahead, the replica may be in the middle of a run of steps that nobody has looked at:
-  // brings it to where it is now, with all that ended up to and including this instant.
-  // REQUIRED before submit() with skip_ahead.
+  // Skipping ahead, the replica may be in the middle of steps that nobody has looked at: brings it to
+  // where it is now, with all that ended up to and including this instant, and all that was planned
+  // before it. REQUIRED before submit() with skip_ahead.
   void catch_up(SimTime now);
+  // Looking rarely (replica_ahead.cpp). By when somebody has to advance() it: nobody leaves before. With
+  // seldom_seen that may be many steps away, else it is next_step_end(). Moves with every call here.
+  // REQUIRES: all that may be planned now has been, and departures have been taken.
+  SimTime look_at();
+  // The same as catch_up(), but for a run of steps that goes on: it is not cut off.
+  void advance(SimTime now) { advance(now, true); }
   // The oldest step in flight ends now (with skip_ahead, and those of the run before it).
   void end_step(SimTime now);
 
@@ -184,6 +192,9 @@ class Replica {
 
   // Runs of decode steps (replica_run.cpp).
   bool steps_alike() const;
+  void advance(SimTime until, bool goes_on);
+  bool lays_out(SimTime until, bool goes_on);
+  SimTime no_sooner_than(std::int64_t completions) const;
   void begin_run();
   void begin_run(std::int64_t horizon);
   bool note_given_back();
@@ -237,6 +248,9 @@ class Replica {
   SimTime last_step_end_;
   SimTime last_gathered_end_;  // of the last step with gathered decodes or for those now gathered
   bool may_plan_ = true;
+  bool added_ = false;         // something came since the newest plan
+  bool seldom_seen_;           // and not by those who hear facts either
+  SimTime least_step_;
   std::int64_t submitted_ = 0, departed_ = 0, preemptions_ = 0;  // requests, sequences
   std::int64_t sequences_ = 0;  // in the scheduler
   std::uint64_t steps_ = 0, skipped_ = 0, order_ = 0;

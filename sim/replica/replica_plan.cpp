@@ -11,6 +11,7 @@ namespace headway {
 SimTime Replica::start_steps(SimTime now) {
   SimTime wake_at = SimTime::never();
   may_plan_ = false;
+  added_ = false;
   if (in_flight_.empty()) {  // time without a step is the host's, for whoever was waiting in it
     ledger_.host += now - ledger_at_;
     idle_ += now - ledger_at_;
@@ -50,7 +51,7 @@ SimTime Replica::start_steps(SimTime now) {
     SIM_CHECK(scheduler_->waiting() + scheduler_->running() == 0 || held_up ||
                   wake_at != SimTime::never(),
               "INV-6: requests wait, nothing runs, and the scheduler plans nothing");
-  } else if (!config_.in_step) {
+  } else if (!config_.in_step && !seldom_seen_) {
     begin_run();
   }
   return wake_at;

@@ -81,6 +81,7 @@ bool Replica::note_given_back() {
 }
 
 void Replica::catch_up(SimTime now) {
+  advance(now, false);
   if (!run_.active) return;
   const RunPart ended = run_.part(run_.steps + 1, now);
   SIM_CHECK(ended.steps <= run_.steps, "a run of steps is caught up with after its end");
@@ -98,6 +99,7 @@ void Replica::end_step_of_run(SimTime now) {
   SIM_CHECK(run_.due == now, "a run of steps ends on time");
   if (!run_.goes_on) return end_run(run_.steps);
   settle_run(run_.part(run_.steps, SimTime::never()), run_.steps);
+  if (seldom_seen_) return;
   if (run_.horizon == run_.first_horizon) {
     run_.first_horizon = std::min(run_.first_horizon * 3 / 2, kFarthestHorizon);
   }

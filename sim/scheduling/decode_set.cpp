@@ -21,7 +21,8 @@ void DecodeSet::join(Sequence& s, std::int64_t tokens_left, bool foreseen) {
        .counted_planned = planned_,
        .counted_completed = planned_,
        .foreseen = foreseen,
-       .growing = true};
+       .growing = true,
+       .queued = true};
   seats_[s.slot] = ++next_seat_;
   finishes_.push({m.finish, next_seat_, s.slot});
   ++size_;
@@ -44,6 +45,7 @@ GatheredDecodes DecodeSet::tick() {
 }
 
 void DecodeSet::add_length(const Length& length) {
+  longest_ = std::max(longest_, length.length);  // where it is known
   if (lengths_.size() > 2 * static_cast<std::size_t>(size_) + 64) {
     std::erase_if(lengths_, [&](const Length& l) { return seats_[l.slot] != l.seat; });
     std::make_heap(lengths_.begin(), lengths_.end());
@@ -54,20 +56,25 @@ void DecodeSet::add_length(const Length& length) {
 
 // REQUIRES: growing() > 0.
 std::int64_t DecodeSet::longest() {
-  for (;;) {
+  while (!longest_known_) {
     const Length& top = lengths_.front();
-    if (seats_[top.slot] == top.seat && members_[top.slot].growing) return top.length;
-    std::pop_heap(lengths_.begin(), lengths_.end());
-    lengths_.pop_back();
+    if (seats_[top.slot] == top.seat && members_[top.slot].growing) {
+      longest_ = top.length;
+      longest_known_ = true;
+    } else {
+      std::pop_heap(lengths_.begin(), lengths_.end());
+      lengths_.pop_back();
+    }
   }
+  return longest_;
 }
 
 DecodeSet::Completed DecodeSet::complete() {
   SIM_CHECK(completed_ < planned_);
   Tick& tick = outstanding(++completed_);
   while (!finishes_.empty() && finishes_.top().tick <= completed_) {
-    if (seats_[finishes_.top().slot] == finishes_.top().seat) draining_.push_back(finishes_.top());
-    finishes_.pop();
+    Finish f;
+    if (take_finish(f)) draining_.push_back(f);
   }
   skip_stale_finishes();
   // They left one by one, from the back as a rule.
@@ -149,19 +156,37 @@ void DecodeSet::stop_growing(Member& m) {
   m.growing = false;
   --growing_;
   length_sum_ -= m.length;
+  if (m.length == longest_) longest_known_ = false;
   changed_ = planned_;
 }
 
 void DecodeSet::remove(Member& m) {
   stop_growing(m);
+  if (m.queued) ++stale_finishes_;
   seats_[m.sequence->slot] = 0;
   m.sequence = nullptr;
   --size_;
 }
 
+// False: it was of one that has left.
+bool DecodeSet::take_finish(Finish& finish) {
+  finish = finishes_.top();
+  finishes_.pop();
+  const bool stale = seats_[finish.slot] != finish.seat;
+  if (stale) {
+    --stale_finishes_;
+  } else {
+    members_[finish.slot].queued = false;
+  }
+  return !stale;
+}
+
 // Keeps next_finish() true.
 void DecodeSet::skip_stale_finishes() {
-  while (!finishes_.empty() && seats_[finishes_.top().slot] != finishes_.top().seat) finishes_.pop();
+  while (stale_finishes_ > 0 && seats_[finishes_.top().slot] != finishes_.top().seat) {
+    finishes_.pop();
+    --stale_finishes_;
+  }
 }
 
 }  // namespace headway

@@ -42,6 +42,13 @@ class DecodeSet {
   // The tick with the next member's last token.
   std::int64_t next_finish() const { return finishes_.top().tick; }
 
+  // So many more ticks complete without a member's last token.
+  std::int64_t quiet_ticks() const {
+    if (!draining_.empty()) return draining_.front().tick - completed_ - 1;
+    return finishes_.empty() ? kForever : finishes_.top().tick - completed_ - 1;
+  }
+  static constexpr std::int64_t kForever = std::int64_t{1} << 40;
+
   // From the next tick on. `tokens_left`: that its ticks may yield, >= 1. REQUIRES: in the order in
   // which the members are to be scheduled; not more than two ticks outstanding.
   void join(Sequence& sequence, std::int64_t tokens_left, bool foreseen);
@@ -85,6 +92,7 @@ class DecodeSet {
     std::int64_t counted_completed = 0;
     bool foreseen = false;
     bool growing = false;
+    bool queued = false;                 // its entry is in finishes_
   };
   struct Finish {
     std::int64_t tick;
@@ -110,6 +118,7 @@ class DecodeSet {
   void settle(Member& m);
   void stop_growing(Member& m);
   void remove(Member& m);
+  bool take_finish(Finish& finish);
   void skip_stale_finishes();
   void add_length(const Length& length);
   std::int64_t longest();
@@ -123,6 +132,9 @@ class DecodeSet {
   std::int64_t planned_ = 0, completed_ = 0;
   std::int64_t changed_ = 0;     // ticks planned when the growing members last changed
   std::priority_queue<Finish, std::vector<Finish>, std::greater<>> finishes_;
+  std::int64_t stale_finishes_ = 0;  // in it, of those that have left
+  std::int64_t longest_ = 0;         // of those that grow
+  bool longest_known_ = false;
   std::vector<Length> lengths_;  // a heap, longest on top; old entries are dropped when met
   std::vector<Finish> draining_;     // from finishes_: last token in flight; in order
   std::array<Tick, 2> ticks_;
@@ -131,9 +143,8 @@ class DecodeSet {
 template <typename Stop>
 void DecodeSet::drain(Stop stop) {
   while (!finishes_.empty() && finishes_.top().tick <= planned_) {
-    const Finish f = finishes_.top();
-    finishes_.pop();
-    if (seats_[f.slot] != f.seat) continue;
+    Finish f;
+    if (!take_finish(f)) continue;
     draining_.push_back(f);
     Member& m = members_[f.slot];
     if (!m.foreseen) continue;

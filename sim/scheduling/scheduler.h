@@ -111,6 +111,12 @@ class Scheduler {
   // again. REQUIRES: repeats() has promised that many.
   virtual void repeat(const StepPlan& plan, std::int64_t steps);
 
+  // For who looks rarely: how many of the coming complete() calls, from the oldest outstanding plan on,
+  // surely end no sequence, if nothing is added or aborted; nor do the plans between them reject one or
+  // name an instant to look again. May be cautious; kUnsaid: nothing is promised.
+  static constexpr std::int64_t kUnsaid = -1;
+  virtual std::int64_t quiet_steps() const { return kUnsaid; }
+
   // The newest plan with an entry for every sequence in it, in batch order, gathered decodes included.
   virtual void write_out(const StepPlan& plan, std::vector<ScheduledSequence>& out) const {
     out = plan.scheduled;

@@ -78,6 +78,7 @@ void VllmV1::add(Sequence& sequence) {
     for (Sequence* member : sequence.group->members) join(*member);
   }
   if (!reason.empty()) return;
+  outgrows_seen_ = outgrows_seen_ || can_never_hold(sequence.prompt_tokens + longest_answer(sequence));
   waiting_.push_arrival(&sequence);
   followers_ += followers_of(sequence);
 }

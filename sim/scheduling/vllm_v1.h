@@ -66,6 +66,7 @@ class VllmV1 : public Scheduler {
 
   void repeats(const StepPlan& plan, Repeats& out) const override;
   void repeat(const StepPlan& plan, std::int64_t steps) override;
+  std::int64_t quiet_steps() const override;
   void write_out(const StepPlan& plan, std::vector<ScheduledSequence>& out) const override;
   void settle() override;
 
@@ -169,6 +170,7 @@ class VllmV1 : public Scheduler {
   std::vector<Rejection> refused_;  // at the door; reported by the next plan
   std::int32_t budget_ = 0;         // tokens left in the step being planned
   bool groups_seen_ = false;        // else nothing here ever forks
+  bool outgrows_seen_ = false;      // else nothing here ever grows larger than the whole cache
   std::int64_t followers_ = 0;      // members whose group has yet to fork
   std::int64_t seats_kept_ = 0;     // for those of them whose leader runs
   std::vector<Sequence*> staying_;  // beams that go on; a buffer

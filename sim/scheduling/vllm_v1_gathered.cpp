@@ -107,6 +107,25 @@ void VllmV1::repeats(const StepPlan& plan, Repeats& out) const {
   limit_by_blocks(out, decodes_.size(), kv_.pool().free_blocks());
 }
 
+// A step gives a sequence one token. The gathered ones' ends are known; the others are few, or not
+// looked at.
+std::int64_t VllmV1::quiet_steps() const {
+  constexpr std::size_t kFew = 16;
+  const std::size_t others = running_.size() - static_cast<std::size_t>(decodes_.size());
+  const bool may_reject = outgrows_seen_ || !chunked_prefill_ || !refused_.empty();
+  const bool foreseen = keeps_step_ && kv_.groups() == nullptr && !groups_seen_ && !may_reject &&
+                        received_.empty() && expected_ == 0;
+  if (!foreseen || others + waiting_.size() > kFew) return kUnsaid;
+  if (running_.empty() && waiting_.empty()) return 0;
+  std::int64_t steps = decodes_.quiet_ticks();
+  const auto limit = [&](const Sequence* s) {
+    steps = std::min<std::int64_t>(steps, longest_answer(*s) - s->output_tokens - 1);
+  };
+  std::for_each(running_.begin() + decodes_.size(), running_.end(), limit);
+  waiting_.each(limit);
+  return std::max<std::int64_t>(steps, 0);
+}
+
 // The head of the queue was refused just now for a seat, for budget or for blocks. Seats and budget
 // stay taken, and free blocks only become fewer; but with prefix caching the decodes may complete a
 // block that it shares.

@@ -56,6 +56,11 @@ class WaitingQueue {
       std::erase(line_, sequence);
     }
   }
+  template <typename Visit>
+  void each(const Visit& visit) const {
+    for (const Sequence* s : line_) visit(s);
+    for (const Sequence* s : ranked_) visit(s);
+  }
   // In the order in which they would be served.
   std::vector<const Sequence*> list() const {
     if (by_priority_) return {ranked_.begin(), ranked_.end()};

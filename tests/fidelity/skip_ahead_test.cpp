@@ -63,8 +63,11 @@ class Heard : public Observer {
         r.split, r.finish_reason);
   }
 
-  // Steps of several replicas are told in another order.
-  void sort() { std::sort(records.begin(), records.end()); }
+  // What happens in several replicas is told in another order.
+  void sort() {
+    std::sort(records.begin(), records.end());
+    std::sort(preemptions.begin(), preemptions.end());
+  }
 
   std::int64_t steps = 0;
   std::vector<std::array<std::int64_t, 19>> records;

@@ -19,6 +19,7 @@ class FixedCost : public CostModel {
     cost.coverage_us[static_cast<std::size_t>(Coverage::kRoofline)] = us;
     return cost;
   }
+  double least_us() const override { return step_us_; }
   std::string describe() const override { return "constants"; }
 
  private:

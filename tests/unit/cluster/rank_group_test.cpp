@@ -55,7 +55,7 @@ struct Bench {
   }
   void end_step() {
     now = group.next_step_end();
-    group.end_step(now);
+    group.advance(now);
     group.start_steps(now);
   }
 };

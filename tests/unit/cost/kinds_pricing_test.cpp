@@ -70,6 +70,8 @@ void check_lowering(const StepPricer& pricer, const LoweredCost& lowered) {
     }
     const double exact = price_unlowered(pricer, CudaGraphs{}, step).gpu_us;
     CHECK(std::abs(lowered.price(step).gpu_us / exact - 1) < 1e-3);
+    CHECK(lowered.least_us() > 0);
+    CHECK(lowered.least_us() <= lowered.price(step).gpu_us);
   }
 }
 
