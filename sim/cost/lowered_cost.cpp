@@ -136,9 +136,10 @@ LoweredCost::LoweredCost(std::unique_ptr<const StepPricer> pricer, LoweringLimit
     decode_fixed_.push_back(pricer_->decode_fixed(s));
   }
   // Whatever else a step has adds to its linear layers. (A profile may say that fewer rows take longer.)
-  least_us_ = std::min_element(linear_.begin() + 1, linear_.end(), [](const auto& a, const auto& b) {
-                return a.gpu_us < b.gpu_us;
-              })->gpu_us;
+  least_us_ = linear_[1].gpu_us;
+  for (std::int32_t t = 2; t <= graphs_.padded(limits.tokens); ++t) {
+    least_us_ = std::min(least_us_, linear(t).gpu_us);
+  }
   rows_ = std::make_unique<Row[]>(static_cast<std::size_t>(limits.sequences) + 1);
   for (std::int32_t n = 0; n <= limits.sequences; ++n) {
     skew_.push_back(n == 0 ? 0.0 : pricer_->decode_skew(n));
@@ -216,11 +217,14 @@ StepCost LoweredCost::fixed_part(const StepShape& shape) const {
   return make_fixed_part(shape);
 }
 
+StepCost LoweredCost::linear(std::int32_t rows) const {
+  return rows <= limits_.tokens ? linear_[static_cast<std::size_t>(rows)] : pricer_->linear(rows);
+}
+
 StepCost LoweredCost::make_fixed_part(const StepShape& shape) const {
   const std::int32_t rows =
       shape.padded_tokens > 0 ? shape.padded_tokens : graphs_.padded(shape.tokens);
-  StepCost cost = rows <= limits_.tokens ? linear_[static_cast<std::size_t>(rows)]
-                                         : pricer_->linear(rows);
+  StepCost cost = linear(rows);
   const std::int32_t sampled = shape.sampled_sequences;
   add_cost(cost, sampled <= limits_.sequences ? lm_head_[static_cast<std::size_t>(sampled)]
                                               : pricer_->lm_head(sampled));

@@ -54,6 +54,7 @@ class LoweredCost final : public CostModel {
  private:
   struct Row;  // decode pieces of one batch size
   StepCost fixed_part(const StepShape& shape) const;  // all but attention
+  StepCost linear(std::int32_t rows) const;
   StepCost make_fixed_part(const StepShape& shape) const;
   StepCost experts(std::int32_t rows, std::int32_t group_rows) const;
   const Row& row(std::int32_t batch) const;
