@@ -108,9 +108,10 @@ class Replica {
   void catch_up(SimTime now);
   // Looking rarely (replica_ahead.cpp). By when somebody has to advance() it: nobody leaves before. With
   // seldom_seen that may be many steps away, else it is next_step_end(). Moves with every call here.
-  // REQUIRES: all that may be planned now has been, and departures have been taken.
+  // REQUIRES: all that may be planned now has been.
   SimTime look_at();
-  // The same as catch_up(), but for a run of steps that goes on: it is not cut off.
+  // The same as catch_up(), but for a run of steps that goes on: it is not cut off. REQUIRES:
+  // departures have been taken.
   void advance(SimTime now) { advance(now, true); }
   // The oldest step in flight ends now (with skip_ahead, and those of the run before it).
   void end_step(SimTime now);

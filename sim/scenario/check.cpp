@@ -188,10 +188,12 @@ class Checker {
         if (w.sessions) return;
         refuse("a workload whose prompts have nothing in common",
                "workload.sessions, a trace that names content, or another router");
+        return;
       case RouterNeed::kSessions:
         if (w.sessions) return;
         refuse("a workload without sessions",
                "workload.sessions, a trace with session_id, or another router");
+        return;
       case RouterNeed::kPriorities:
         if (std::any_of(w.tenants.begin(), w.tenants.end(),
                         [](const TenantOptions& tenant) { return tenant.priority != 0; })) {
