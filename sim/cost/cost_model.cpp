@@ -26,6 +26,16 @@ void CostModel::price_run(const StepShape& first, std::int64_t steps, DecodeRunC
   }
 }
 
+DecodeRunSum CostModel::sum_run(const StepShape& first, std::int64_t steps) const {
+  DecodeRunCost run;
+  price_run(first, steps, run);
+  DecodeRunSum sum{.fixed = run.fixed, .changing = run.changing};
+  for (std::size_t i = 0; i < static_cast<std::size_t>(steps); ++i) {
+    sum.changing_us[run.from[i]] += run.gpu_us[i] - run.fixed.gpu_us;
+  }
+  return sum;
+}
+
 std::string_view op_class_name(OpClass op) {
   switch (op) {
     case OpClass::kLinear: return "linear";

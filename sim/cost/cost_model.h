@@ -58,6 +58,13 @@ struct DecodeRunCost {
   }
 };
 
+// GPU time of such a run in sums.
+struct DecodeRunSum {
+  StepCost fixed;  // of each step
+  OpClass changing = OpClass::kDecodeAttention;
+  std::array<double, kCoverageKinds> changing_us{};  // of all steps, beyond `fixed`; by Coverage
+};
+
 // Step -> GPU time, from a profile or from the roofline. Lowered once per run: price() is a few
 // look-ups (well under a microsecond) and allocates nothing. Thread-safe for concurrent reads.
 class CostModel {
@@ -70,6 +77,8 @@ class CostModel {
   // The `steps` decode steps that begin with `first`. A few nanoseconds a step where the model is
   // lowered. REQUIRES: no prefill, one query a sequence.
   virtual void price_run(const StepShape& first, std::int64_t steps, DecodeRunCost& out) const;
+  // What that comes to, to a rounding.
+  virtual DecodeRunSum sum_run(const StepShape& first, std::int64_t steps) const;
   // No step of a token or more takes less; 0 = not known.
   virtual double least_us() const { return 0; }
   // KV length above which, and step size above which, price() extrapolates; for messages.

@@ -4,10 +4,12 @@
 #include <array>
 #include <atomic>
 #include <cmath>
+#include <optional>
 
 #include "sim/core/errors.h"
 #include "sim/core/fetch_ahead.h"
 #include "sim/core/wide.h"
+#include "sim/cost/sum_index.h"
 
 namespace headway {
 namespace {
@@ -83,18 +85,6 @@ void add_launches(const CudaGraphs& graphs, std::int32_t rows, double kernels, S
   if (us > 0) add_cost(cost, OpClass::kOther, us, Coverage::kRoofline);
 }
 
-// The last of the ascending sums that is not above `sum`. REQUIRES: there is one. Without a branch
-// that depends on where it lies.
-std::size_t last_up_to(const std::vector<std::int64_t>& sums, std::int64_t sum) {
-  const std::int64_t* first = sums.data();
-  for (std::size_t left = sums.size(); left > 1;) {
-    const std::size_t half = left / 2;
-    first = first[half] <= sum ? first + half : first;
-    left -= half;
-  }
-  return static_cast<std::size_t>(first - sums.data());
-}
-
 // Of a buffer that is written anew: filling it with zeros first takes as long.
 template <typename T>
 void have_room(std::vector<T>& buffer, std::size_t n) {
@@ -113,6 +103,7 @@ struct LoweredCost::Row {
   std::once_flag once;
   std::atomic<bool> ready = false;
   std::vector<std::int64_t> sums;  // ascending; apart from the rest for the search
+  std::optional<SumIndex> index;
   struct Piece {
     double us, slope;
     Coverage at, after;
@@ -166,6 +157,7 @@ const LoweredCost::Row& LoweredCost::row(std::int32_t batch) const {
       row.sums.push_back(knot.kv_tokens);
       row.pieces.push_back({knot.value.us, slope, knot.value.from, knot.after});
     }
+    row.index.emplace(row.sums);
     row.ready.store(true, std::memory_order_release);
   });
   return row;
@@ -178,14 +170,14 @@ DecodeSegment LoweredCost::decode_attention_segment(std::int32_t batch,
     const double sum = static_cast<double>(kv_tokens);
     const Priced here = pricer_->decode_attention(batch, sum);
     const Priced next = pricer_->decode_attention(batch, sum + 1);
-    return {here.us, next.us - here.us, kv_tokens + 1, here.from};
+    return {here.us, next.us - here.us, kv_tokens + 1, here.from, next.from};
   }
   const Row& row = this->row(batch);
-  const std::size_t i = last_up_to(row.sums, kv_tokens);
+  const std::size_t i = row.index->last_up_to(row.sums, kv_tokens);
   const Row::Piece& piece = row.pieces[i];
   const std::int64_t into = kv_tokens - row.sums[i];
   return {piece.us + piece.slope * static_cast<double>(into), piece.slope, row.sums[i + 1],
-          into == 0 ? piece.at : piece.after};
+          into == 0 ? piece.at : piece.after, piece.after};
 }
 
 double LoweredCost::decode_skew(std::int32_t batch) const {
@@ -272,7 +264,7 @@ void LoweredCost::decode_run(std::int32_t batch, std::int64_t kv_tokens, std::si
       from[i++] = static_cast<std::uint8_t>(one.from);
       continue;
     }
-    const std::size_t index = last_up_to(row->sums, sum);
+    const std::size_t index = row->index->last_up_to(row->sums, sum);
     const Row::Piece& piece = row->pieces[index];
     const std::int64_t into = sum - row->sums[index];
     const std::int64_t left = (row->sums[index + 1] - sum + batch - 1) / batch;
@@ -306,6 +298,34 @@ void LoweredCost::price_run(const StepShape& first, std::int64_t steps, DecodeRu
     out.gpu_us[i] = out.fixed.gpu_us + (mean_us + skew * (out.all_us[i] - mean_us));
     out.from[i] = std::max(out.from[i], out.all_from[i]);  // the weaker
   }
+}
+
+// A term for every piece, the longest sequences' pieces being others than the mean's.
+DecodeRunSum LoweredCost::sum_run(const StepShape& first, std::int64_t steps) const {
+  DecodeRunSum sum{.fixed = fixed_part(first)};
+  const std::int32_t batch = first.decode_sequences;
+  const double skew = decode_skew(batch);
+  std::int64_t mean_kv = first.decode_kv_tokens, longest_kv = std::int64_t{first.decode_kv_max} * batch;
+  const bool skewed = skew != 0 && longest_kv > mean_kv;  // stays so: both grow alike
+  for (std::int64_t i = 0; i < steps;) {
+    const DecodeSegment mean = decode_attention_segment(batch, mean_kv);
+    std::int64_t here = std::min(steps - i, mean.steps(mean_kv, batch));
+    double us = mean.us, us_per_token = mean.us_per_token;
+    Coverage from = mean.from;
+    if (skewed) {
+      const DecodeSegment longest = decode_attention_segment(batch, longest_kv);
+      here = std::min(here, longest.steps(longest_kv, batch));
+      us += skew * (longest.us - us);
+      us_per_token += skew * (longest.us_per_token - us_per_token);
+      from = weaker(from, longest.from);
+    }
+    const auto n = static_cast<double>(here);
+    sum.changing_us[static_cast<std::size_t>(from)] += n * (us + us_per_token * batch * (n - 1) / 2);
+    i += here;
+    mean_kv += here * batch;
+    longest_kv += here * batch;
+  }
+  return sum;
 }
 
 std::string LoweredCost::describe() const { return pricer_->describe(); }

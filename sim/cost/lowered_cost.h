@@ -28,6 +28,12 @@ struct DecodeSegment {
   double us_per_token = 0;
   std::int64_t last_kv_tokens = 0;  // the piece holds up to here, inclusive
   Coverage from = Coverage::kMeasured;
+  Coverage after = Coverage::kMeasured;  // of the sums between kv_tokens and the end
+
+  // So many steps that add `batch` tokens each begin in it and come from where the first does.
+  std::int64_t steps(std::int64_t kv_tokens, std::int32_t batch) const {
+    return from == after ? (last_kv_tokens - kv_tokens + batch - 1) / batch : 1;
+  }
 };
 
 // A cost model as tables: linear layers by token count (exact), LM head by sequences (exact), decode
@@ -41,6 +47,7 @@ class LoweredCost final : public CostModel {
   StepCost price(const StepShape& shape) const override;
   void align(std::span<StepShape> ranks) const override { align_ranks(ranks, graphs_); }
   void price_run(const StepShape& first, std::int64_t steps, DecodeRunCost& out) const override;
+  DecodeRunSum sum_run(const StepShape& first, std::int64_t steps) const override;
   double least_us() const override { return least_us_; }
   std::string describe() const override;
 

@@ -47,12 +47,20 @@ void check_runs(const CostModel& cost) {
       DecodeRunCost run;
       const std::int64_t steps = 700;
       cost.price_run(step, steps, run);
+      const DecodeRunSum sum = cost.sum_run(step, steps);
+      std::array<double, kCoverageKinds> changing_us{};
       for (std::int64_t i = 0; i < steps; ++i) {
         const StepCost one = cost.price(step);
         REQUIRE(run.gpu_us[static_cast<std::size_t>(i)] == one.gpu_us);
         if (i % 100 == 0) check_same(run.at(static_cast<std::size_t>(i)), one);
+        changing_us[run.from[static_cast<std::size_t>(i)]] += one.gpu_us - run.fixed.gpu_us;
         step.decode_kv_tokens += batch;
         step.decode_kv_max += 1;
+      }
+      check_same(sum.fixed, run.fixed);
+      CHECK(sum.changing == run.changing);
+      for (std::size_t i = 0; i < kCoverageKinds; ++i) {
+        CHECK(sum.changing_us[i] == Approx(changing_us[i]).epsilon(1e-9).margin(1e-6));
       }
     }
   }
