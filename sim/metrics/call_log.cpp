@@ -125,6 +125,7 @@ void CallLog::tell_numbers(std::uint32_t kind, std::int64_t count, std::int64_t 
 void CallLog::tell(Observer& observer, DecodeRunBuffers& buffers) const {
   Reader log(begin_);
   const std::byte* const end = log.at() + used_;
+  const bool lays_out = !observer.lays_out_runs();
   DecodeRunRecord run;
   RequestRecord request;
   while (log.at() != end) {
@@ -136,7 +137,7 @@ void CallLog::tell(Observer& observer, DecodeRunBuffers& buffers) const {
         static_cast<DecodeRunFacts&>(run) = log.take<DecodeRunFacts>();
         run.gaps_ns = log.take<std::int32_t>(head.number);
         run.blocks_taken = log.take<std::int32_t>(head.count);
-        run.lay_out(buffers);
+        if (lays_out) run.lay_out(buffers);
         observer.on_decode_run(run);
         break;
       case kFinish: {

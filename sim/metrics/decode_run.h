@@ -29,6 +29,14 @@ struct DecodeRunBuffers {
   std::vector<std::uint8_t> from, all_from;
 };
 
+// GPU time of the steps of a run but for the first.
+struct DecodeRunTimes {
+  std::array<double, 7> class_us{};     // by OpClass
+  std::array<double, 4> coverage_us{};  // by Coverage
+};
+
+struct DecodeRunFacts;
+
 // What knows the price of each step of a run. Thread-safe; whoever keeps a run's record keeps its
 // prices.
 class DecodeRunPrices : public std::enable_shared_from_this<DecodeRunPrices> {
@@ -36,6 +44,7 @@ class DecodeRunPrices : public std::enable_shared_from_this<DecodeRunPrices> {
   virtual ~DecodeRunPrices() = default;
   // Sets gpu_us, from, changing_class and what is fixed: of run.steps() steps.
   virtual void price(DecodeRunRecord& run, DecodeRunBuffers& buffers) const = 0;
+  virtual DecodeRunTimes times(const DecodeRunFacts& run) const = 0;
 };
 
 // A run described in little room: its first step, the gaps between the ends, and what the prices follow
@@ -46,7 +55,7 @@ struct DecodeRunFacts {
   std::span<const std::int32_t> gaps_ns;     // of every step, from the end of the one before; first: 0
   SimTime last_end;
   std::int64_t ends_after_first_ns = 0;      // over all steps: how long after the first they end
-  const DecodeRunPrices* prices = nullptr;
+  const DecodeRunPrices* prices = nullptr;   // never null where an observer is called
   std::int32_t sampled_sequences = 0;        // of every step
   std::int32_t decode_kv_max = 0;            // of the first step: the longest KV attended to
   std::int64_t decode_kv_tokens = 0;         // and the sum
@@ -56,6 +65,9 @@ struct DecodeRunFacts {
   std::span<const std::int32_t> blocks_taken;
   std::int64_t block_size = 0;
   GivenBack given_back;
+
+  std::int64_t steps() const { return std::ssize(gaps_ns); }
+  SimTime first_end() const { return first.start + first.duration; }
 };
 
 // Consecutive decode steps of one replica that were simulated in one go: the same sequences in each,
@@ -75,7 +87,6 @@ struct DecodeRunRecord : DecodeRunFacts {
   void lay_out(DecodeRunBuffers& buffers);
   void lay_out_ends(DecodeRunBuffers& buffers);
 
-  std::int64_t steps() const { return std::ssize(gaps_ns); }
   std::int64_t blocks_taken_by(std::int64_t step) const { return taken_by(blocks_taken, step); }
   static std::int64_t taken_by(std::span<const std::int32_t> blocks_taken, std::int64_t step) {
     if (blocks_taken.empty()) return 0;
@@ -87,7 +98,11 @@ struct DecodeRunRecord : DecodeRunFacts {
   // The most that any of the steps up to it has: blocks may go back where windows slide.
   std::int64_t most_blocks_taken_by(std::int64_t step) const {
     std::int64_t most = blocks_taken_by(step);
-    if (std::is_sorted(blocks_taken.begin(), blocks_taken.end())) return most;
+    std::int32_t least = 0;  // of what a step takes
+    for (std::size_t i = 1; i < blocks_taken.size(); ++i) {
+      least = std::min(least, blocks_taken[i] - blocks_taken[i - 1]);
+    }
+    if (least == 0) return most;
     const std::int64_t period = std::ssize(blocks_taken) - 1;
     for (std::int64_t i = 0; i < std::min(period, step); ++i) {
       const std::int64_t rounds = blocks_taken.back() > 0 ? (step - i) / period : 0;

@@ -7,27 +7,38 @@
 #include <string>
 
 #include "sim/core/errors.h"
+#include "sim/core/wide.h"
 #include "sim/metrics/decode_run.h"
 #include "sim/metrics/slo.h"
 
 namespace headway {
 namespace {
 
-// The gaps from each end to the next. REQUIRES: two ends or more.
-ValueSums gaps_of(std::span<const SimTime> ends, std::vector<std::int64_t>& gaps) {
-  const std::size_t n = ends.size() - 1;
-  gaps.resize(n);
-  std::int64_t least = std::numeric_limits<std::int64_t>::max(), most = 0;
-  std::uint64_t squares = 0;
+struct GapSums {
+  std::uint64_t sum, squares;  // the latter modulo 2^64
+  std::int32_t least, most;
+};
+
+// A loop over 32 bits, which vectors hold twice as many of.
+HEADWAY_WIDE GapSums add_up(const std::int32_t* gaps, std::size_t n) {
+  std::uint64_t sum = 0, squares = 0;
+  std::int32_t least = std::numeric_limits<std::int32_t>::max(), most = 0;
   for (std::size_t i = 0; i < n; ++i) {
-    const std::int64_t gap = gaps[i] = (ends[i + 1] - ends[i]).ns();
-    squares += static_cast<std::uint64_t>(gap) * static_cast<std::uint64_t>(gap);
-    least = std::min(least, gap);
-    most = std::max(most, gap);
+    const auto gap = static_cast<std::uint32_t>(gaps[i]);
+    sum += gap;
+    squares += std::uint64_t{gap} * gap;
+    least = std::min(least, gaps[i]);
+    most = std::max(most, gaps[i]);
   }
-  ValueSums sums{(ends.back() - ends.front()).ns(), squares, least, most};
-  constexpr std::int64_t kNear = std::int64_t{1} << 26;  // 2048 squares below it fit a word
-  if (most < kNear && n <= 2048) return sums;
+  return {sum, squares, least, most};
+}
+
+// REQUIRES: not empty.
+ValueSums sums_of(std::span<const std::int32_t> gaps) {
+  const GapSums near = add_up(gaps.data(), gaps.size());
+  ValueSums sums{static_cast<std::int64_t>(near.sum), near.squares, near.least, near.most};
+  constexpr std::int32_t kNear = 1 << 26;  // 2048 squares below it fit a word
+  if (near.most < kNear && gaps.size() <= 2048) return sums;
   sums.squares = 0;
   for (const std::int64_t gap : gaps) {
     sums.squares += static_cast<ValueSums::Squares>(gap) * static_cast<ValueSums::Squares>(gap);
@@ -64,10 +75,10 @@ void LatencyMetrics::on_token_gaps(SimTime gap, std::int64_t count, SimTime /*no
 }
 
 void LatencyMetrics::on_decode_run(const DecodeRunRecord& run) {
-  if (run.ends.size() < 2) return;
-  const ValueSums sums = gaps_of(run.ends, run_gaps_);
-  gap_ns_.add_all(run_gaps_.size(), run.first.batch, sums,
-                  [gaps = run_gaps_.data()](std::size_t i) { return gaps[i]; });
+  const std::span<const std::int32_t> gaps = run.gaps_ns.subspan(1);  // the first step's is told apart
+  if (gaps.empty()) return;
+  gap_ns_.add_all(gaps.size(), run.first.batch, sums_of(gaps),
+                  [at = gaps.data()](std::size_t i) { return std::int64_t{at[i]}; });
 }
 
 void LatencyMetrics::on_finish(const RequestRecord& r) {

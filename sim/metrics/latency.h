@@ -74,7 +74,6 @@ class LatencyMetrics final : public Observer {
 
   std::int64_t exact_requests_;
   ValueSample ttft_ns_, e2el_ns_, gap_ns_;
-  std::vector<std::int64_t> run_gaps_;  // of the run at hand
   std::deque<double> tpot_ms_;  // a deque: growing copies nothing
   std::optional<ValueSketch> tpot_ps_;
   std::array<std::int64_t, kLatencyParts> split_ns_{};

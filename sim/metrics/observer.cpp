@@ -30,12 +30,13 @@ void DecodeRunRecord::lay_out(DecodeRunBuffers& buffers) {
 }
 
 void DecodeRunRecord::lay_out_ends(DecodeRunBuffers& buffers) {
+  const std::size_t n = gaps_ns.size();
+  if (buffers.ends.size() < n) buffers.ends.resize(n);
   SimTime end = first.start + first.duration;
-  buffers.ends.resize(gaps_ns.size());
-  for (std::size_t i = 0; i < gaps_ns.size(); ++i) {
-    buffers.ends[i] = end += SimTime::from_ns(gaps_ns[i]);
-  }
-  ends = buffers.ends;
+  const std::int32_t* const gaps = gaps_ns.data();
+  SimTime* const out = buffers.ends.data();
+  for (std::size_t i = 0; i < n; ++i) out[i] = end += SimTime::from_ns(gaps[i]);
+  ends = {out, n};
 }
 
 void Observer::on_decode_run(const DecodeRunRecord& run) {

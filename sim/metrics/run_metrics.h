@@ -28,6 +28,7 @@ class RunMetrics final : public Observer {
 
   void on_arrival(std::uint64_t request, SimTime now) override;
   void on_step(const StepRecord& step) override;
+  bool lays_out_runs() const override { return true; }  // it sums
   void on_decode_run(const DecodeRunRecord& run) override;
   void on_token_gaps(SimTime gap, std::int64_t count, SimTime now) override;
   void on_tokens(std::int64_t count, SimTime now) override;

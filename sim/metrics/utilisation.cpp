@@ -4,22 +4,35 @@
 #include <cstddef>
 #include <cstring>
 
+#include "sim/core/wide.h"
 #include "sim/metrics/decode_run.h"
 
 namespace headway {
 namespace {
 
 constexpr std::int64_t kNsPerSecond = 1'000'000'000;
+constexpr SimTime kNotSeen = SimTime::from_ns(-1);
 
-// In four sums, so that no addition waits for the one before it.
-double sum_of(const double* values, std::size_t n) {
-  std::array<double, 4> sums{};
-  std::size_t i = 0;
-  for (; i + sums.size() <= n; i += sums.size()) {
-    for (std::size_t k = 0; k < sums.size(); ++k) sums[k] += values[i + k];
+// sum of gaps[i] x (before + taken[i])
+HEADWAY_WIDE std::int64_t weigh(const std::int32_t* gaps, const std::int32_t* taken,
+                                std::int32_t before, std::size_t n) {
+  std::int64_t sum = 0;
+  for (std::size_t i = 0; i < n; ++i) sum += std::int64_t{gaps[i]} * (before + taken[i]);
+  return sum;
+}
+
+// Blocks taken since the run's first step, times how long they were held within it, in ns.
+std::int64_t blocks_by_time(const DecodeRunRecord& run) {
+  if (run.blocks_taken.empty()) return 0;
+  const std::size_t period = run.blocks_taken.size() - 1, steps = run.gaps_ns.size();
+  std::int64_t sum = 0;
+  std::int32_t before = 0;
+  for (std::size_t i = 0; i < steps; i += period) {
+    const std::size_t here = std::min(period, steps - i);
+    sum += weigh(run.gaps_ns.data() + i, run.blocks_taken.data(), before, here);
+    before += run.blocks_taken.back();
   }
-  for (; i < n; ++i) sums[0] += values[i];
-  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+  return sum;
 }
 
 double ratio(double part, double whole) { return whole > 0 ? part / whole : 0.0; }
@@ -27,15 +40,9 @@ double ratio(double part, double whole) { return whole > 0 ? part / whole : 0.0;
 }  // namespace
 
 std::int64_t Utilisation::cover(const StepRecord& s, SimTime start, SimTime end) {
-  if (s.replica >= busy_until_.size()) {
-    busy_until_.resize(s.replica + 1);
-    seen_.resize(s.replica + 1);
-  }
-  if (!seen_[s.replica]) {
-    seen_[s.replica] = true;
-    ++sum_.replicas;
-  }
+  if (s.replica >= busy_until_.size()) busy_until_.resize(s.replica + 1, kNotSeen);
   SimTime& busy_until = busy_until_[s.replica];
+  if (busy_until == kNotSeen) ++sum_.replicas;
   const std::int64_t covered =
       std::max<std::int64_t>(0, (end - std::max(start, busy_until)).ns());
   busy_until = std::max(busy_until, end);
@@ -83,36 +90,14 @@ void Utilisation::on_decode_run(const DecodeRunRecord& run) {
   const std::int64_t later = run.steps() - 1;
   if (later == 0) return;
   const StepRecord& s = run.first;
-  const SimTime start = s.start + s.duration;
-  const auto weight = static_cast<double>(cover(s, start, run.ends.back()));
-  const std::int64_t duration = (run.ends.back() - start).ns();
+  const SimTime start = run.first_end();
+  const auto weight = static_cast<double>(cover(s, start, run.last_end));
+  const std::int64_t duration = (run.last_end - start).ns();
   const std::int64_t kv_blocks = s.kv_blocks - run.given_back.blocks;
   const std::int64_t most_kv = kv_blocks + run.most_blocks_taken_by(later);
   // Above the first step's, x ns: what is added with a step counts from its start to the end.
-  const SimTime all = run.ends.back() - run.ends[0];
-  const auto stored = static_cast<double>(run.steps() * all.ns() - run.ends_after_first_ns);
-  double taken = 0;
-  const auto period = std::ssize(run.blocks_taken) - 1;
-  for (std::int64_t place = 0; place < std::min(period, later); ++place) {
-    const auto at = static_cast<std::size_t>(place);
-    const std::int64_t blocks = run.blocks_taken[at + 1] - run.blocks_taken[at];
-    if (blocks == 0) continue;
-    for (std::int64_t i = place; i < later; i += period) {
-      const SimTime held = run.ends.back() - run.ends[static_cast<std::size_t>(i)];
-      taken += static_cast<double>(blocks) * static_cast<double>(held.ns());
-    }
-  }
-  std::array<double, 4> changing_us{};
-  for (std::size_t i = 1; i < run.ends.size();) {
-    const std::uint8_t from = run.from[i];
-    const std::size_t first = i;
-    const std::uint8_t* here = run.from.data() + i;
-    const bool all_alike = std::memcmp(here, here + 1, run.ends.size() - i - 1) == 0;
-    if (all_alike) i = run.ends.size();
-    while (i < run.ends.size() && run.from[i] == from) ++i;
-    changing_us[from] += sum_of(run.gpu_us.data() + first, i - first) -
-                         static_cast<double>(i - first) * run.fixed_us;
-  }
+  const auto stored = static_cast<double>(run.steps() * duration - run.ends_after_first_ns);
+  const auto taken = static_cast<double>(blocks_by_time(run));
   batch_ += weight * s.batch;
   running_ += weight * static_cast<double>(s.running - run.given_back.running);
   waiting_ += weight * static_cast<double>(s.waiting);
@@ -138,12 +123,9 @@ void Utilisation::on_decode_run(const DecodeRunRecord& run) {
     sum_.kv_peak_share = std::max(sum_.kv_peak_share, static_cast<double>(most_kv) /
                                                           static_cast<double>(s.kv_blocks_total));
   }
-  const auto n = static_cast<double>(later);
-  for (std::size_t i = 0; i < class_us_.size(); ++i) class_us_[i] += n * run.fixed_class_us[i];
-  for (std::size_t i = 0; i < coverage_us_.size(); ++i) {
-    class_us_[run.changing_class] += changing_us[i];
-    coverage_us_[i] += n * run.fixed_coverage_us[i] + changing_us[i];
-  }
+  const DecodeRunTimes times = run.prices->times(run);
+  for (std::size_t i = 0; i < class_us_.size(); ++i) class_us_[i] += times.class_us[i];
+  for (std::size_t i = 0; i < coverage_us_.size(); ++i) coverage_us_[i] += times.coverage_us[i];
 }
 
 UtilisationSummary Utilisation::result(SimTime span) const {
@@ -184,18 +166,16 @@ void SecondPeaks::on_tokens(std::int64_t count, SimTime now) {
 }
 
 void SecondPeaks::on_decode_run(const DecodeRunRecord& run) {
-  std::size_t i = 0;
-  while (i < run.ends.size()) {
-    const std::int64_t second = second_of(run.ends[i]);
+  SimTime end = run.first_end();  // of step i
+  std::int64_t i = 0;
+  while (i < run.steps()) {
+    const std::int64_t second = second_of(end), first = i;
     const SimTime next = origin_ + SimTime::from_ns((second + 1) * kNsPerSecond);
-    const std::size_t first = i;
-    if (run.ends.back() < next) {
-      add_tokens(run.first.batch * static_cast<std::int64_t>(run.ends.size() - first), second);
-      return;
+    if (run.last_end < next) return add_tokens(run.first.batch * (run.steps() - first), second);
+    while (end < next && ++i < run.steps()) {
+      end += SimTime::from_ns(run.gaps_ns[static_cast<std::size_t>(i)]);
     }
-    const auto later = std::lower_bound(run.ends.begin() + static_cast<std::ptrdiff_t>(i), run.ends.end(), next);
-    i = static_cast<std::size_t>(later - run.ends.begin());
-    add_tokens(run.first.batch * static_cast<std::int64_t>(i - first), second);
+    add_tokens(run.first.batch * (i - first), second);
   }
 }
 

@@ -46,7 +46,6 @@ class Utilisation final : public Observer {
   std::int64_t cover(const StepRecord& s, SimTime start, SimTime end);
 
   std::vector<SimTime> busy_until_;  // by replica
-  std::vector<bool> seen_;
   UtilisationSummary sum_;  // counts so far; shares and means are made in result()
   std::int64_t busy_ns_ = 0, duration_ns_ = 0, gpu_ns_ = 0, host_ns_ = 0;
   // Integrals over busy time, in units x ns.

@@ -25,7 +25,16 @@ double middle_of(std::size_t bucket) {
 
 void ValueSketch::add(std::int64_t value, std::int64_t count) {
   SIM_CHECK(value >= 0 && count >= 0, "a sketch of negative values");
-  add_all(1, count, [value](std::size_t) { return value; });
+  if (count == 0) return;
+  const std::size_t bucket = bucket_of(value);
+  if (bucket >= counts_.size()) grow_to(bucket);
+  counts_[bucket] += count;
+  min_ = count_ == 0 ? value : std::min(min_, value);
+  max_ = std::max(max_, value);
+  count_ += count;
+  const Wide sum = static_cast<Wide>(value) * count;
+  sum_ += sum;
+  squares_ += static_cast<WideBits>(sum) * static_cast<WideBits>(value);
 }
 
 // Whole octaves at a time. A negative value, which add_all() refuses, would land far beyond.

@@ -126,16 +126,28 @@ void ValueSketch::count_all(std::size_t n, std::int64_t count, std::int64_t leas
     counts_[lowest] += static_cast<std::int64_t>(n) * count;
     return;
   }
-  const int shift = shift_of(most);
-  if (shift == shift_of(least)) {
+  const int shift = shift_of(most), least_shift = shift_of(least);
+  if (shift == least_shift) {
     // Neighbours often share a bucket, whose count would wait for the one before: values that lie apart
     // in turn.
     std::int64_t* const counts = counts_.data() + shift * kPerOctave;
     const std::size_t quarter = n / 4;
     for (std::size_t i = 0; i < quarter; ++i) {
-      for (std::size_t k = 0; k < 4; ++k) counts[value_of(i + k * quarter) >> shift] += count;
+      counts[value_of(i) >> shift] += count;
+      counts[value_of(i + quarter) >> shift] += count;
+      counts[value_of(i + 2 * quarter) >> shift] += count;
+      counts[value_of(i + 3 * quarter) >> shift] += count;
     }
     for (std::size_t i = 4 * quarter; i < n; ++i) counts[value_of(i) >> shift] += count;
+    return;
+  }
+  if (shift == least_shift + 1) {  // two octaves: the upper one's values have one digit more
+    std::int64_t* const counts = counts_.data();
+    for (std::size_t i = 0; i < n; ++i) {
+      const std::int64_t value = value_of(i);
+      const std::int64_t its = least_shift + (value >> (kDigits + shift));
+      counts[its * kPerOctave + (value >> its)] += count;
+    }
     return;
   }
   for (std::size_t i = 0; i < n; ++i) counts_[bucket_of(value_of(i))] += count;

@@ -43,9 +43,40 @@ HEADWAY_WIDE std::int64_t sum_of(const std::int32_t* gaps, std::int64_t n) {
   return sum;
 }
 
+// Sums over the gaps before steps 1 to n - 1: of the gaps, of i times the i-th, and of i (i - 1) / 2 times
+// it; the longest.
+struct GapSums {
+  std::uint64_t all, by_step, by_pairs;
+  std::int32_t longest;
+};
+
+HEADWAY_WIDE GapSums sums_of(const std::int32_t* gaps, std::uint32_t n) {
+  std::uint64_t all = 0, by_step = 0, by_pairs = 0;
+  std::int32_t longest = 0;
+  for (std::uint32_t i = 1; i < n; ++i) {
+    const auto gap = static_cast<std::uint32_t>(gaps[i]);
+    const std::uint32_t pairs = i * (i - 1) / 2;
+    all += gap;
+    by_step += std::uint64_t{gap} * i;
+    by_pairs += std::uint64_t{gap} * pairs;
+    longest = std::max(longest, gaps[i]);
+  }
+  return {all, by_step, by_pairs, longest};
+}
+
 void add_steps(std::int64_t steps, StepShape& shape) {
   shape.decode_kv_tokens += steps * shape.decode_sequences;
   shape.decode_kv_max += static_cast<std::int32_t>(steps);
+}
+
+StepShape first_shape(const DecodeRunFacts& run) {
+  StepShape shape;
+  shape.tokens = shape.decode_sequences = shape.decode_query_tokens = shape.scheduled_sequences =
+      run.first.batch;
+  shape.sampled_sequences = run.sampled_sequences;
+  shape.decode_kv_tokens = run.decode_kv_tokens;
+  shape.decode_kv_max = run.decode_kv_max;
+  return shape;
 }
 
 }  // namespace
@@ -90,26 +121,27 @@ RunPart DecodeRun::part(std::int64_t most, SimTime until) const {
   RunPart part;
   part.first_end = part.last_end = first_end;
   if (most == 0 || first_end >= until) return part;
-  std::uint64_t end = static_cast<std::uint64_t>(first_end.ns());
-  std::uint64_t sum = end, all = end;
-  const auto before = static_cast<std::uint64_t>(until.ns());
-  std::int32_t longest = 0;
-  std::size_t i = 1;
-  for (; i < static_cast<std::size_t>(most); ++i) {
-    const std::int32_t gap = gaps_ns[i];
-    const std::uint64_t next = end + static_cast<std::uint64_t>(gap);
-    if (next >= before) break;
-    end = next;
-    sum += end;
-    all ^= end;
-    longest = std::max(longest, gap);
-  }
-  part.steps = static_cast<std::int64_t>(i);
-  part.last_end = SimTime::from_ns(static_cast<std::int64_t>(end));
-  part.longest_gap = SimTime::from_ns(longest);
-  part.ends_sum = sum;
-  part.ends_xor = all;
+  part.steps = until == SimTime::never() ? most : ended_before(most, until);
+  const auto n = static_cast<std::uint64_t>(part.steps);
+  const auto first = static_cast<std::uint64_t>(first_end.ns());
+  const GapSums gaps = sums_of(gaps_ns.data(), static_cast<std::uint32_t>(n));
+  part.last_end += SimTime::from_ns(static_cast<std::int64_t>(gaps.all));
+  part.longest_gap = SimTime::from_ns(gaps.longest);
+  // The gap before step i is part of the ends of steps i to n - 1.
+  part.ends_sum = n * (first + gaps.all) - gaps.by_step;
+  part.ends_by_step = n * (n - 1) / 2 * (first + gaps.all) - gaps.by_pairs;
   return part;
+}
+
+// REQUIRES: the first does.
+std::int64_t DecodeRun::ended_before(std::int64_t most, SimTime until) const {
+  std::int64_t left = (until - first_end).ns();
+  std::int64_t steps = 1;
+  for (; steps < most; ++steps) {
+    left -= gaps_ns[static_cast<std::size_t>(steps)];
+    if (left <= 0) break;
+  }
+  return steps;
 }
 
 std::int64_t DecodeRun::taken_by(std::int64_t step) const {
@@ -131,13 +163,23 @@ void fill_in(const DecodeRunCost& cost, DecodeRunRecord& run) {
   run.fixed_coverage_us = cost.fixed.coverage_us;
 }
 
+DecodeRunTimes RunPrices::times(const DecodeRunFacts& run) const {
+  StepShape shape = first_shape(run);
+  add_steps(1, shape);
+  const std::int64_t later = run.steps() - 1;
+  const DecodeRunSum sum = model_->sum_run(shape, later);
+  DecodeRunTimes times;
+  const auto n = static_cast<double>(later);
+  for (std::size_t i = 0; i < kOpClasses; ++i) times.class_us[i] = n * sum.fixed.by_class_us[i];
+  for (std::size_t i = 0; i < kCoverageKinds; ++i) {
+    times.coverage_us[i] = n * sum.fixed.coverage_us[i] + sum.changing_us[i];
+    times.class_us[static_cast<std::size_t>(sum.changing)] += sum.changing_us[i];
+  }
+  return times;
+}
+
 void RunPrices::price(DecodeRunRecord& run, DecodeRunBuffers& buffers) const {
-  StepShape shape;
-  shape.tokens = shape.decode_sequences = shape.decode_query_tokens = shape.scheduled_sequences =
-      run.first.batch;
-  shape.sampled_sequences = run.sampled_sequences;
-  shape.decode_kv_tokens = run.decode_kv_tokens;
-  shape.decode_kv_max = run.decode_kv_max;
+  const StepShape shape = first_shape(run);
   DecodeRunCost cost;
   const auto swap_rooms = [&] {
     cost.gpu_us.swap(buffers.gpu_us);

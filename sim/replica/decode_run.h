@@ -18,7 +18,8 @@ struct RunPart {
   std::int64_t steps = 0;
   SimTime first_end, last_end;
   SimTime longest_gap;                       // between two of their ends
-  std::uint64_t ends_sum = 0, ends_xor = 0;  // over their ends in ns; the sum modulo 2^64
+  // Over their ends in ns, modulo 2^64: the sum, and that of i times the i-th from 0.
+  std::uint64_t ends_sum = 0, ends_by_step = 0;
 };
 
 // A run of decode steps that a replica has laid out ahead: step 0 is the oldest in flight when the
@@ -57,6 +58,7 @@ struct DecodeRun {
 
  private:
   void count_blocks(std::int64_t in_flight);
+  std::int64_t ended_before(std::int64_t most, SimTime until) const;
 };
 
 // What the record's steps cost, which `cost` has at least.
@@ -67,6 +69,7 @@ class RunPrices final : public DecodeRunPrices {
  public:
   explicit RunPrices(std::shared_ptr<const CostModel> model) : model_(std::move(model)) {}
   void price(DecodeRunRecord& run, DecodeRunBuffers& buffers) const override;
+  DecodeRunTimes times(const DecodeRunFacts& run) const override;
 
  private:
   std::shared_ptr<const CostModel> model_;

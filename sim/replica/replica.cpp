@@ -130,7 +130,7 @@ void Replica::end_step(SimTime now) {
   SIM_CHECK(step->end == now, "steps end in order and on time");
   ++steps_;
   ends_sum_ += static_cast<std::uint64_t>(now.ns());
-  ends_xor_ ^= static_cast<std::uint64_t>(now.ns());
+  ends_by_step_ += steps_ * static_cast<std::uint64_t>(now.ns());
   advance_ledger(*step, now);
   complete(*step);
   propose_drafts(*step);
@@ -315,7 +315,7 @@ SimTime Replica::busy(SimTime now) const {
   return in_flight_.empty() ? settled : settled + (now - ledger_at_);
 }
 
-std::uint64_t Replica::timeline() const { return combine64(ends_sum_, ends_xor_); }
+std::uint64_t Replica::timeline() const { return combine64(ends_sum_, ends_by_step_); }
 
 void Replica::check_conservation() const {
   SIM_CHECK(sequences_ == scheduler_->waiting() + scheduler_->running(),

@@ -255,9 +255,9 @@ class Replica {
   std::int64_t submitted_ = 0, departed_ = 0, preemptions_ = 0;  // requests, sequences
   std::int64_t sequences_ = 0;  // in the scheduler
   std::uint64_t steps_ = 0, skipped_ = 0, order_ = 0;
-  // Over all step ends, in ns: the sum (modulo 2^64: late ends overflow it) and exclusive or, which are
-  // cheap and the same in any grouping.
-  std::uint64_t ends_sum_ = 0, ends_xor_ = 0;
+  // Over all step ends, in ns, modulo 2^64: the sum, and that of i times the i-th from 1. Both are cheap,
+  // and the same in any grouping.
+  std::uint64_t ends_sum_ = 0, ends_by_step_ = 0;
 };
 
 // Calls act(follower) for those whose leader's part in a step is theirs as well: all until the group

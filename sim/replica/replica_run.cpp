@@ -124,7 +124,7 @@ void Replica::settle_run(const RunPart& ended, std::int64_t repeated) {
   const auto n = static_cast<std::uint64_t>(ended.steps);
   ReplicaStep& front = *in_flight_.front();
   ends_sum_ += ended.ends_sum;
-  ends_xor_ ^= ended.ends_xor;
+  ends_by_step_ += (steps_ + 1) * ended.ends_sum + ended.ends_by_step;
   advance_ledger(front, ended.first_end);
   const bool gathered = front.plan.decodes.sequences > 0;  // all of them
   if (gathered) {

@@ -120,4 +120,18 @@ TEST_CASE("values added together count as if added one by one", "[unit][metrics]
   REQUIRE(one_by_one.count() == together.count());
 }
 
+TEST_CASE("values on both sides of an octave, added together, find their buckets", "[unit][metrics]") {
+  const std::int64_t octave = std::int64_t{1} << 23;
+  for (const std::int64_t edge : {octave, std::int64_t{2048}, std::int64_t{4096}}) {
+    ValueSketch one_by_one, together;
+    const auto value_of = [&](std::size_t i) { return edge - edge / 3 + static_cast<std::int64_t>(i) * edge / 500; };
+    for (std::size_t i = 0; i < 500; ++i) one_by_one.add(value_of(i), 3);
+    together.add_all(500, 3, value_of);
+    for (double q = 0; q <= 100; q += 0.5) {
+      REQUIRE(one_by_one.percentile(q) == together.percentile(q));
+    }
+    REQUIRE(one_by_one.moments(1.0).std == together.moments(1.0).std);
+  }
+}
+
 }  // namespace headway

@@ -63,7 +63,7 @@ TEST_CASE("decode run: what has ended before an instant", "[unit]") {
   CHECK(part.last_end == nanoseconds(2100));
   CHECK(part.longest_gap == nanoseconds(500));
   CHECK(part.ends_sum == 1000 + 1500 + 1700 + 2100);
-  CHECK(part.ends_xor == (1000U ^ 1500U ^ 1700U ^ 2100U));
+  CHECK(part.ends_by_step == 1500 + 2 * 1700 + 3 * 2100);
   CHECK(b.run.part(4, nanoseconds(2100)).steps == 3);
   CHECK(b.run.part(2, SimTime::never()).last_end == nanoseconds(1500));
   CHECK(b.run.part(1, SimTime::never()).longest_gap == SimTime());
