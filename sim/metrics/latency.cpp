@@ -14,13 +14,13 @@
 namespace headway {
 namespace {
 
-struct GapSums {
+struct GapMoments {
   std::uint64_t sum, squares;  // the latter modulo 2^64
   std::int32_t least, most;
 };
 
 // A loop over 32 bits, which vectors hold twice as many of.
-HEADWAY_WIDE GapSums add_up(const std::int32_t* gaps, std::size_t n) {
+HEADWAY_WIDE GapMoments add_up(const std::int32_t* gaps, std::size_t n) {
   std::uint64_t sum = 0, squares = 0;
   std::int32_t least = std::numeric_limits<std::int32_t>::max(), most = 0;
   for (std::size_t i = 0; i < n; ++i) {
@@ -34,8 +34,8 @@ HEADWAY_WIDE GapSums add_up(const std::int32_t* gaps, std::size_t n) {
 }
 
 // REQUIRES: not empty.
-ValueSums sums_of(std::span<const std::int32_t> gaps) {
-  const GapSums near = add_up(gaps.data(), gaps.size());
+ValueSums moments_of(std::span<const std::int32_t> gaps) {
+  const GapMoments near = add_up(gaps.data(), gaps.size());
   ValueSums sums{static_cast<std::int64_t>(near.sum), near.squares, near.least, near.most};
   constexpr std::int32_t kNear = 1 << 26;  // 2048 squares below it fit a word
   if (near.most < kNear && gaps.size() <= 2048) return sums;
@@ -77,7 +77,7 @@ void LatencyMetrics::on_token_gaps(SimTime gap, std::int64_t count, SimTime /*no
 void LatencyMetrics::on_decode_run(const DecodeRunRecord& run) {
   const std::span<const std::int32_t> gaps = run.gaps_ns.subspan(1);  // the first step's is told apart
   if (gaps.empty()) return;
-  gap_ns_.add_all(gaps.size(), run.first.batch, sums_of(gaps),
+  gap_ns_.add_all(gaps.size(), run.first.batch, moments_of(gaps),
                   [at = gaps.data()](std::size_t i) { return std::int64_t{at[i]}; });
 }
 
