@@ -46,7 +46,6 @@ ValueSums moments_of(std::span<const std::int32_t> gaps) {
   return sums;
 }
 
-// Of the unit that a metric's sketch counts in.
 void check_causality(const RequestRecord& r) {
   const auto detail = [&] {
     return "request " + std::to_string(r.id) + ": arrival " + std::to_string(r.arrival.ns()) +

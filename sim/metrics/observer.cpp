@@ -32,7 +32,7 @@ void DecodeRunRecord::lay_out(DecodeRunBuffers& buffers) {
 void DecodeRunRecord::lay_out_ends(DecodeRunBuffers& buffers) {
   const std::size_t n = gaps_ns.size();
   if (buffers.ends.size() < n) buffers.ends.resize(n);
-  SimTime end = first.start + first.duration;
+  SimTime end = first_end();
   const std::int32_t* const gaps = gaps_ns.data();
   SimTime* const out = buffers.ends.data();
   for (std::size_t i = 0; i < n; ++i) out[i] = end += SimTime::from_ns(gaps[i]);

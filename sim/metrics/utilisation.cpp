@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstring>
 
 #include "sim/core/wide.h"
 #include "sim/metrics/decode_run.h"

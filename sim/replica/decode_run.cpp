@@ -133,7 +133,7 @@ RunPart DecodeRun::part(std::int64_t most, SimTime until) const {
   return part;
 }
 
-// REQUIRES: the first does.
+// Of the first `most` steps. REQUIRES: step 0 has ended by then.
 std::int64_t DecodeRun::ended_before(std::int64_t most, SimTime until) const {
   std::int64_t left = (until - first_end).ns();
   std::int64_t steps = 1;

@@ -114,7 +114,8 @@ struct SevenSteps {
     record.first.by_class_us = record.fixed_class_us;
     record.first.coverage_us = record.fixed_coverage_us;
   }
-  std::vector<std::int32_t> gaps = {0, 301'000'000, 302'000'000, 303'000'000, 304'000'000, 305'000'000, 306'000'000};
+  std::vector<std::int32_t> gaps = {0,           301'000'000, 302'000'000, 303'000'000,
+                                    304'000'000, 305'000'000, 306'000'000};
   std::vector<std::int32_t> taken = {0, 1, 1, 3, 3};
   std::shared_ptr<const DecodeRunPrices> prices =
       std::make_shared<RunPrices>(std::make_shared<FixedCost>(3e5, 1.0, 100.0));
