@@ -102,7 +102,7 @@ class Engine::Loop {
  private:
   // All requests that are due by now join the queue.
   void take_in(SimTime now) {
-    while (client_.next_send().value_or(SimTime::never()) <= now) {
+    while (client_.next_send() <= now) {
       const SimTime begin = clock_.now();
       Request request = client_.pop(now);
       ++run_.requests;
@@ -141,7 +141,7 @@ class Engine::Loop {
   void wait() {
     const bool made_room = !plan_.preempted.empty() || !plan_.rejected.empty();
     if (made_room) return;
-    const SimTime next = std::min(client_.next_send().value_or(SimTime::never()), plan_.wake_at);
+    const SimTime next = std::min(client_.next_send(), plan_.wake_at);
     SIM_CHECK(next != SimTime::never(), "INV-6: requests wait, and nothing will change that");
     // Up to that instant the engine has nothing to do; waking up late is time lost.
     const SimTime begin = clock_.now(), cpu_begin = clock_.cpu_time();

@@ -10,9 +10,6 @@ namespace headway {
 // The events of a simulation, as named values. `generation` marks events that may be out of date
 // when they come up: they are passed over when it no longer matches.
 
-struct SendEvent {          // a client sends its next request
-  std::uint64_t generation;
-};
 struct AdmitEvent {         // a request has passed the host's front end and joins its engine's queue
   std::uint32_t parcel;     // number of the request under way
 };
@@ -33,7 +30,6 @@ struct TransferEvent {      // the KV of one of them is there
   std::uint32_t transfer;
 };
 
-using EventBody = std::variant<SendEvent, AdmitEvent, WakeEvent, ExpiryEvent, FleetEvent, PlaceEvent,
-                               TransferEvent>;
+using EventBody = std::variant<AdmitEvent, WakeEvent, ExpiryEvent, FleetEvent, PlaceEvent, TransferEvent>;
 
 }  // namespace headway

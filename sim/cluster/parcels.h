@@ -21,24 +21,30 @@ struct Parcel {
 // All parcels of a fleet, by a number that an event can carry.
 class Parcels {
  public:
-  std::uint32_t put(Parcel&& parcel) {
+  std::uint32_t put(Request&& request, std::uint32_t engine, SimTime lost, bool prompt_only) {
     if (free_.empty()) {
-      slots_.push_back({std::move(parcel), true});
-      return static_cast<std::uint32_t>(slots_.size() - 1);
+      free_.push_back(static_cast<std::uint32_t>(slots_.size()));
+      slots_.emplace_back();
     }
     const std::uint32_t number = free_.back();
     free_.pop_back();
-    slots_[number].parcel = std::move(parcel);
-    slots_[number].there = true;
+    Slot& slot = slots_[number];
+    slot.parcel.request = std::move(request);
+    slot.parcel.engine = engine;
+    slot.parcel.lost = lost;
+    slot.parcel.prompt_only = prompt_only;
+    slot.there = true;
     return number;
   }
 
-  // Its number may be given to another one from here on. REQUIRES: it is there.
-  Parcel take(std::uint32_t number) {
-    free_.push_back(number);
+  // To be moved from, then discarded: it stays where it is until the next put() only. REQUIRES: it is
+  // there.
+  Parcel& unpack(std::uint32_t number) {
     slots_[number].there = false;
-    return std::move(slots_[number].parcel);
+    return slots_[number].parcel;
   }
+  // Its number may be given to another one from here on.
+  void discard(std::uint32_t number) { free_.push_back(number); }
 
   // Those on their way to the engines of a replica that is lost, from `first` on, are added to
   // `requests`. Their numbers come back with

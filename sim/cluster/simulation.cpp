@@ -1,7 +1,6 @@
 #include "sim/cluster/simulation.h"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 #include "sim/cluster/router_needs.h"
@@ -66,7 +65,8 @@ std::unique_ptr<RequestSource> Simulation::open(const Scenario& scenario) {
 bool Simulation::step() {
   for (;;) {
     const SimTime look_at = looks_.first_time();
-    const SimTime event = queue_.empty() ? SimTime::never() : queue_.next_time();
+    const SimTime event =
+        queue_.empty() ? send_at_ : std::min(send_at_, queue_.next_time());
     const SimTime plan = planning_.empty() ? SimTime::never() : queue_.now();
     if (look_at <= event && look_at <= plan) {
       if (look_at == SimTime::never()) return false;
@@ -77,6 +77,10 @@ bool Simulation::step() {
     }
     if (plan < event) {
       plan_next(plan);
+      return true;
+    }
+    if (sends_first()) {
+      send_due();
       return true;
     }
     if (handle_event()) return true;
@@ -99,18 +103,19 @@ void Simulation::plan_next(SimTime now) {
   look_again(seat, now);
 }
 
-// The client's plans change when a request leaves; the newest send event is the one that counts.
+// The client's plans change when a request leaves.
 void Simulation::schedule_send(SimTime now) {
-  const std::optional<SimTime> next = client_.next_send();
-  if (!next || (send_pending_ && *next >= send_at_)) return;
-  send_at_ = std::max(*next, now);
-  send_pending_ = true;
-  queue_.push(send_at_, Phase::kArrival, SendEvent{++send_generation_});
+  const SimTime next = client_.next_send();
+  if (next >= send_at_) return;
+  send_at_ = std::max(next, now);
+  send_sequence_ = queue_.take_sequence();
 }
 
-void Simulation::handle(const SendEvent&, SimTime now) {
-  send_pending_ = false;
-  while (client_.next_send().value_or(SimTime::never()) <= now) send(client_.pop(now), now);
+void Simulation::send_due() {
+  const SimTime now = std::exchange(send_at_, SimTime::never());
+  queue_.advance(now);
+  outcome_.end = now;
+  while (client_.next_send() <= now) send(client_.pop(now), now);
   schedule_send(now);
   report_progress();
 }
@@ -148,7 +153,7 @@ void Simulation::route(Request&& request, SimTime now) {
     return;
   }
   ++fleet_.seat(fleet_.place(engine).seat).under_way;
-  const std::uint32_t parcel = parcels_.put({std::move(request), engine, lost, prompt_only});
+  const std::uint32_t parcel = parcels_.put(std::move(request), engine, lost, prompt_only);
   queue_.push(now + delay, Phase::kArrival, AdmitEvent{parcel});
 }
 
@@ -164,9 +169,10 @@ void Simulation::catch_up(SimTime now) {
 }
 
 void Simulation::handle(const AdmitEvent& event, SimTime now) {
-  Parcel parcel = parcels_.take(event.parcel);
+  Parcel& parcel = parcels_.unpack(event.parcel);
   --fleet_.seat(fleet_.place(parcel.engine).seat).under_way;
   admit(std::move(parcel), now);
+  parcels_.discard(event.parcel);
 }
 
 void Simulation::admit(Parcel&& parcel, SimTime now) {
@@ -214,9 +220,6 @@ void Simulation::look_again(std::uint32_t number, SimTime now) {
 }
 
 bool Simulation::out_of_date(const EventBody& body) {
-  if (const auto* send = std::get_if<SendEvent>(&body)) {
-    return send->generation != send_generation_;
-  }
   if (const auto* wake = std::get_if<WakeEvent>(&body)) {
     return wake->generation != fleet_.seat(wake->seat).wake_generation;
   }

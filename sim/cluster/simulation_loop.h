@@ -38,7 +38,11 @@ class Simulation {
   bool handle_event();
   void plan_next(SimTime now);
   void schedule_send(SimTime now);
-  void handle(const SendEvent&, SimTime now);
+  bool sends_first() const {
+    return send_at_ != SimTime::never() &&
+           queue_.comes_first(send_at_, Phase::kArrival, send_sequence_);
+  }
+  void send_due();
   void send(Request&& request, SimTime now);
   void route(Request&& request, SimTime now);
   void catch_up(SimTime now);
@@ -119,9 +123,11 @@ class Simulation {
   EventQueue<EventBody> queue_;
   std::vector<std::uint32_t> planning_;  // seats that plan at the end of this instant
   Earliest looks_;  // by seat: by when to look at it; earlier in an instant than any event of the queue
-  bool send_pending_ = false, admitting_ = false;
-  SimTime send_at_, expiry_at_ = SimTime::never(), control_at_ = SimTime::never();
-  std::uint64_t send_generation_ = 0, control_generation_ = 0;
+  bool admitting_ = false;
+  SimTime send_at_ = SimTime::never();  // when the client sends next: an event beside the queue, since
+  std::uint64_t send_sequence_ = 0;     // there is one a request, and it moves
+  SimTime expiry_at_ = SimTime::never(), control_at_ = SimTime::never();
+  std::uint64_t control_generation_ = 0;
   Parcels parcels_;
   std::unordered_set<std::uint64_t> retried_;  // requests that were in a replica that failed
   std::vector<Departure> departures_;

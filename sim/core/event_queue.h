@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <queue>
-#include <utility>
 #include <vector>
 
 #include "sim/core/errors.h"
@@ -30,9 +29,15 @@ class EventQueue {
   };
 
   // REQUIRES: time >= now().
-  void push(SimTime time, Phase phase, Body body, std::uint32_t rank = 0) {
+  void push(SimTime time, Phase phase, const Body& body, std::uint32_t rank = 0) {
     SIM_CHECK(time >= now_, "an event may not lie in the past");
-    heap_.push(Event{time, phase, rank, next_sequence_++, std::move(body)});
+    heap_.push(Event{time, phase, rank, next_sequence_++, body});
+  }
+  // For an event of rank 0 that its owner keeps beside the queue: its place in the sequence, as if it were
+  // pushed now; and whether it comes before all that are here.
+  std::uint64_t take_sequence() { return next_sequence_++; }
+  bool comes_first(SimTime time, Phase phase, std::uint64_t sequence) const {
+    return heap_.empty() || Later()(heap_.top(), Event{time, phase, 0, sequence, {}});
   }
 
   bool empty() const { return heap_.empty(); }

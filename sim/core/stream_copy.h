@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 
-#if defined(__SSE2__)
+#if defined(__SSE2__) && defined(__x86_64__)
+#define HEADWAY_STREAMS 1
 #include <emmintrin.h>
 #endif
 
@@ -19,31 +21,38 @@ inline constexpr std::size_t stream_bytes(std::size_t bytes) {
   return (bytes + kStreamBlock - 1) / kStreamBlock * kStreamBlock;
 }
 
-#if defined(__SSE2__)
+// A word at a time. What is copied has been written just now, a number at a time: a wider read would have
+// to wait until all its parts have left the processor's queue of writes, behind whatever that waits for.
+#if defined(HEADWAY_STREAMS)
 
-inline void stream_block(std::byte* to, const std::byte* from) {
-  _mm_stream_si128(reinterpret_cast<__m128i*>(to),
-                   _mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
+inline void stream_word(std::byte* to, std::int64_t word) {
+  _mm_stream_si64(reinterpret_cast<long long*>(to), word);
 }
 inline void end_stream() { _mm_sfence(); }
 
 #else
 
-inline void stream_block(std::byte* to, const std::byte* from) {
-  std::memcpy(to, from, kStreamBlock);
-}
+inline void stream_word(std::byte* to, std::int64_t word) { std::memcpy(to, &word, sizeof word); }
 inline void end_stream() {}
 
 #endif
 
 inline void stream_copy(std::byte* to, const void* source, std::size_t bytes) {
+  constexpr std::size_t kWord = sizeof(std::int64_t);
   const auto* from = static_cast<const std::byte*>(source);
-  const std::size_t whole = bytes / kStreamBlock * kStreamBlock;
-  for (std::size_t i = 0; i < whole; i += kStreamBlock) stream_block(to + i, from + i);
-  if (whole == bytes) return;
-  alignas(kStreamBlock) std::byte last[kStreamBlock] = {};
-  std::memcpy(last, from + whole, bytes - whole);
-  stream_block(to + whole, last);
+  std::int64_t word = 0;
+  std::size_t i = 0;
+  for (; i + kWord <= bytes; i += kWord) {
+    std::memcpy(&word, from + i, kWord);
+    stream_word(to + i, word);
+  }
+  if (i < bytes) {
+    word = 0;
+    std::memcpy(&word, from + i, bytes - i);
+    stream_word(to + i, word);
+    i += kWord;
+  }
+  if (i % kStreamBlock != 0) stream_word(to + i, 0);
 }
 
 }  // namespace headway

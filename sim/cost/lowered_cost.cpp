@@ -8,6 +8,7 @@
 
 #include "sim/core/errors.h"
 #include "sim/core/fetch_ahead.h"
+#include "sim/core/in_place.h"
 #include "sim/core/wide.h"
 #include "sim/cost/sum_index.h"
 
@@ -102,13 +103,18 @@ HEADWAY_WIDE void fill_line(double fixed, double start, double slope, double fir
 struct LoweredCost::Row {
   std::once_flag once;
   std::atomic<bool> ready = false;
-  std::vector<std::int64_t> sums;  // ascending; apart from the rest for the search
-  std::optional<SumIndex> index;
   struct Piece {
+    std::int64_t sum;  // where it begins
     double us, slope;
     Coverage at, after;
   };
-  std::vector<Piece> pieces;
+  std::vector<Piece> pieces;  // ascending; the last one only ends the one before it
+  std::optional<SumIndex> index;
+
+  // The one that `sum` lies in. REQUIRES: it lies in one.
+  const Piece& piece(std::int64_t sum) const {
+    return *index->last_up_to(pieces.data(), sum, [](const Piece& p) { return p.sum; });
+  }
 };
 
 LoweredCost::LoweredCost(std::unique_ptr<const StepPricer> pricer, LoweringLimits limits,
@@ -147,6 +153,7 @@ const LoweredCost::Row& LoweredCost::row(std::int32_t batch) const {
   if (row.ready.load(std::memory_order_acquire)) return row;
   std::call_once(row.once, [&] {
     const auto knots = KnotBuilder(*pricer_, batch).build(limits_.kv_length);
+    std::vector<std::int64_t> sums;
     for (std::size_t i = 0; i < knots.size(); ++i) {
       const auto& knot = knots[i];
       double slope = 0;
@@ -154,10 +161,10 @@ const LoweredCost::Row& LoweredCost::row(std::int32_t batch) const {
         slope = (knots[i + 1].value.us - knot.value.us) /
                 static_cast<double>(knots[i + 1].kv_tokens - knot.kv_tokens);
       }
-      row.sums.push_back(knot.kv_tokens);
-      row.pieces.push_back({knot.value.us, slope, knot.value.from, knot.after});
+      sums.push_back(knot.kv_tokens);
+      row.pieces.push_back({knot.kv_tokens, knot.value.us, slope, knot.value.from, knot.after});
     }
-    row.index.emplace(row.sums);
+    row.index.emplace(sums);
     row.ready.store(true, std::memory_order_release);
   });
   return row;
@@ -172,11 +179,9 @@ DecodeSegment LoweredCost::decode_attention_segment(std::int32_t batch,
     const Priced next = pricer_->decode_attention(batch, sum + 1);
     return {here.us, next.us - here.us, kv_tokens + 1, here.from, next.from};
   }
-  const Row& row = this->row(batch);
-  const std::size_t i = row.index->last_up_to(row.sums, kv_tokens);
-  const Row::Piece& piece = row.pieces[i];
-  const std::int64_t into = kv_tokens - row.sums[i];
-  return {piece.us + piece.slope * static_cast<double>(into), piece.slope, row.sums[i + 1],
+  const Row::Piece& piece = row(batch).piece(kv_tokens);
+  const std::int64_t into = kv_tokens - piece.sum;
+  return {piece.us + piece.slope * static_cast<double>(into), piece.slope, (&piece + 1)->sum,
           into == 0 ? piece.at : piece.after, piece.after};
 }
 
@@ -218,13 +223,18 @@ StepCost LoweredCost::make_fixed_part(const StepShape& shape) const {
       shape.padded_tokens > 0 ? shape.padded_tokens : graphs_.padded(shape.tokens);
   StepCost cost = linear(rows);
   const std::int32_t sampled = shape.sampled_sequences;
-  add_cost(cost, sampled <= limits_.sequences ? lm_head_[static_cast<std::size_t>(sampled)]
-                                              : pricer_->lm_head(sampled));
+  if (sampled <= limits_.sequences) {
+    add_cost(cost, lm_head_[static_cast<std::size_t>(sampled)]);
+  } else {
+    add_cost(cost, pricer_->lm_head(sampled));
+  }
   if (!experts_.empty()) add_cost(cost, experts(rows, shape.group_tokens));
   const std::int32_t decoding = shape.decode_sequences;
-  add_cost(cost, decoding <= limits_.sequences
-                     ? decode_fixed_[static_cast<std::size_t>(decoding)]
-                     : pricer_->decode_fixed(decoding));
+  if (decoding <= limits_.sequences) {
+    add_cost(cost, decode_fixed_[static_cast<std::size_t>(decoding)]);
+  } else {
+    add_cost(cost, pricer_->decode_fixed(decoding));
+  }
   add_launches(graphs_, rows, kernels_, cost);
   return cost;
 }
@@ -264,10 +274,9 @@ void LoweredCost::decode_run(std::int32_t batch, std::int64_t kv_tokens, std::si
       from[i++] = static_cast<std::uint8_t>(one.from);
       continue;
     }
-    const std::size_t index = row->index->last_up_to(row->sums, sum);
-    const Row::Piece& piece = row->pieces[index];
-    const std::int64_t into = sum - row->sums[index];
-    const std::int64_t left = (row->sums[index + 1] - sum + batch - 1) / batch;
+    const Row::Piece& piece = row->piece(sum);
+    const std::int64_t into = sum - piece.sum;
+    const std::int64_t left = ((&piece + 1)->sum - sum + batch - 1) / batch;
     const auto here = static_cast<std::int32_t>(
         std::min<std::int64_t>(left, static_cast<std::int64_t>(steps - i)));
     fill_line(fixed_us, piece.us, piece.slope, static_cast<double>(into), batch, us + i, here);
@@ -278,7 +287,7 @@ void LoweredCost::decode_run(std::int32_t batch, std::int64_t kv_tokens, std::si
 }
 
 void LoweredCost::price_run(const StepShape& first, std::int64_t steps, DecodeRunCost& out) const {
-  out.fixed = fixed_part(first);
+  make_in_place(out.fixed, [&] { return fixed_part(first); });
   out.changing = OpClass::kDecodeAttention;
   const auto n = static_cast<std::size_t>(steps);
   have_room(out.gpu_us, n);

@@ -7,11 +7,11 @@
 
 namespace headway {
 
-// Finds a place among ascending sums. They are looked up by cells of equal width, of which there are
+// Finds a place among entries of ascending sums. They are looked up by cells of equal width, of which there are
 // about as many as sums, so that a cell has few of them, as a rule.
 class SumIndex {
  public:
-  // REQUIRES: ascending, none below 0; not empty. They are the caller's to keep.
+  // REQUIRES: ascending, none below 0; not empty.
   explicit SumIndex(const std::vector<std::int64_t>& sums) {
     const auto width = static_cast<std::uint64_t>(sums.back()) / sums.size();
     shift_ = std::bit_width(width);
@@ -22,17 +22,18 @@ class SumIndex {
     }
     cells_.push_back(static_cast<std::uint32_t>(sums.size() - 1));
   }
-  // The last that is not above `sum`. REQUIRES: sums.front() <= sum <= sums.back(). Without a branch that
-  // depends on where in its cell it lies.
-  std::size_t last_up_to(const std::vector<std::int64_t>& sums, std::int64_t sum) const {
+  // The last entry whose sum, `sum_of(entry)`, is not above `sum`. REQUIRES: the first entry's <= sum <= the
+  // last one's. Without a branch that depends on where in its cell it lies.
+  template <typename Entry, typename SumOf>
+  const Entry* last_up_to(const Entry* entries, std::int64_t sum, SumOf sum_of) const {
     const auto cell = static_cast<std::size_t>(sum >> shift_);
-    const std::int64_t* first = sums.data() + cells_[cell];
+    const Entry* first = entries + cells_[cell];
     for (std::size_t left = cells_[cell + 1] - cells_[cell] + 1; left > 1;) {
       const std::size_t half = left / 2;
-      first = first[half] <= sum ? first + half : first;
+      first = sum_of(first[half]) <= sum ? first + half : first;
       left -= half;
     }
-    return static_cast<std::size_t>(first - sums.data());
+    return first;
   }
 
  private:

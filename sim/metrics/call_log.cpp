@@ -31,18 +31,25 @@ void CallLog::put_all(std::span<const T> values) {
   used_ += stream_bytes(values.size_bytes());
 }
 
+void CallLog::put_words(Kind kind, std::uint64_t count, std::uint64_t number, SimTime now) {
+  static_assert(sizeof(Head) == 2 * sizeof(std::int64_t));
+  stream_word(begin_ + used_, static_cast<std::int64_t>(kind | count << 4 | number << 32));
+  stream_word(begin_ + used_ + sizeof(std::int64_t), now.ns());
+  used_ += sizeof(Head);
+}
+
 // Other than put_numbers(): counts of what follows, which are small.
 void CallLog::put_head(Kind kind, std::size_t count, std::size_t number) {
   SIM_CHECK(count < kWide && number <= UINT32_MAX, "an array is too long to be written down");
-  put(Head{kind, static_cast<std::uint32_t>(count), static_cast<std::uint32_t>(number), 0});
+  put_words(kind, count, number, SimTime());
 }
 
 void CallLog::put_numbers(Kind kind, std::int64_t count, std::int64_t number, SimTime now) {
   make_room(kMostBytes);
   if (0 <= count && count < kWide && 0 <= number && number <= UINT32_MAX) {
-    put(Head{kind, static_cast<std::uint32_t>(count), static_cast<std::uint32_t>(number), now.ns()});
+    put_words(kind, static_cast<std::uint64_t>(count), static_cast<std::uint64_t>(number), now);
   } else {
-    put(Head{kind, kWide, 0, now.ns()});
+    put_words(kind, kWide, 0, now);
     put(Wide{count, number});
   }
 }
@@ -130,27 +137,27 @@ void CallLog::tell(Observer& observer, DecodeRunBuffers& buffers) const {
   RequestRecord request;
   while (log.at() != end) {
     const Head& head = log.take<Head>();
-    switch (head.kind) {
+    switch (head.kind()) {
       case kStep: observer.on_step(log.take<StepRecord>()); break;
       case kFleet: observer.on_fleet(log.take<FleetRecord>()); break;
       case kRun:
         static_cast<DecodeRunFacts&>(run) = log.take<DecodeRunFacts>();
-        run.gaps_ns = log.take<std::int32_t>(head.number);
-        run.blocks_taken = log.take<std::int32_t>(head.count);
+        run.gaps_ns = log.take<std::int32_t>(head.number());
+        run.blocks_taken = log.take<std::int32_t>(head.count());
         if (lays_out) run.lay_out(buffers);
         observer.on_decode_run(run);
         break;
       case kFinish: {
         static_cast<RequestNumbers&>(request) = log.take<RequestNumbers>();
-        const std::span<const char> reason = log.take<char>(head.count);
+        const std::span<const char> reason = log.take<char>(head.count());
         request.finish_reason.assign(reason.begin(), reason.end());
         observer.on_finish(request);
         break;
       }
       default: {
-        const Wide numbers = head.count == kWide ? log.take<Wide>() : Wide{head.count, head.number};
+        const Wide numbers = head.count() == kWide ? log.take<Wide>() : Wide{head.count(), head.number()};
         const SimTime now = SimTime::from_ns(head.now_ns);
-        tell_numbers(head.kind, numbers.count, numbers.number, now, observer);
+        tell_numbers(head.kind(), numbers.count, numbers.number, now, observer);
       }
     }
   }

@@ -24,6 +24,8 @@ class CallLog {
   void finish(const RequestRecord& request);
   void fleet(const FleetRecord& fleet);
 
+  // Seldom: to wake the other thread takes 15 microseconds.
+  static constexpr std::size_t kFullBytes = std::size_t{1} << 22;
   bool full() const { return used_ >= kFullBytes; }
   void close() { end_stream(); }
   void clear() { used_ = 0; }
@@ -31,18 +33,19 @@ class CallLog {
   void tell(Observer& observer, DecodeRunBuffers& buffers) const;
 
  private:
-  static constexpr std::size_t kFullBytes = std::size_t{1} << 20;
-
   enum Kind : std::uint32_t { kArrival, kStep, kRun, kGaps, kTokens, kPreemption, kFinish, kFleet };
   // An entry: this, then what the kind has, then its arrays; each begins with a block. Most calls have
   // numbers alone and are this alone.
   struct Head {
-    std::uint32_t kind : 4, count : 28;  // the count: kWide where one of the numbers is too large
-    std::uint32_t number;
+    std::uint64_t what;  // from its lowest bits on: the kind in 4, the count in 28, the number in 32
     std::int64_t now_ns;
+
+    std::uint32_t kind() const { return static_cast<std::uint32_t>(what & 15); }
+    std::uint32_t count() const { return static_cast<std::uint32_t>(what) >> 4; }  // kWide: see Wide
+    std::uint32_t number() const { return static_cast<std::uint32_t>(what >> 32); }
   };
   static constexpr std::uint32_t kWide = (1U << 28) - 1;
-  struct Wide {
+  struct Wide {  // where one of the numbers is too large
     std::int64_t count, number;
   };
   struct Block {
@@ -54,6 +57,7 @@ class CallLog {
 
   void put_numbers(Kind kind, std::int64_t count, std::int64_t number, SimTime now);
   void put_head(Kind kind, std::size_t count = 0, std::size_t number = 0);
+  void put_words(Kind kind, std::uint64_t count, std::uint64_t number, SimTime now);
   template <typename T>
   void put(const T& value);
   template <typename T>

@@ -56,8 +56,8 @@ struct DecodeRunFacts {
   SimTime last_end;
   std::int64_t ends_after_first_ns = 0;      // over all steps: how long after the first they end
   const DecodeRunPrices* prices = nullptr;   // never null where an observer is called
-  std::int32_t sampled_sequences = 0;        // of every step
-  std::int32_t decode_kv_max = 0;            // of the first step: the longest KV attended to
+  std::int64_t sampled_sequences = 0;        // of every step
+  std::int64_t decode_kv_max = 0;            // of the first step: the longest KV attended to
   std::int64_t decode_kv_tokens = 0;         // and the sum
   // KV blocks taken (less those given back) from the first step to the i-th after it, periodic: a
   // whole period takes blocks_taken.back(), its first i steps blocks_taken[i]. Empty: none are ever

@@ -86,7 +86,7 @@ RequestRecord record_of(const ActiveSequence& a, std::uint32_t replica, SimTime 
   record.replica = replica;
   record.max_itl = a.max_itl;
   record.split = a.meter.split();
-  record.failed = failed;
+  if (failed) record.failed = true;  // else as it was made: it is read at once (core/in_place.h)
   record.finish_reason = std::move(reason);
   return record;
 }

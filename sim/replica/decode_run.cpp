@@ -73,9 +73,9 @@ StepShape first_shape(const DecodeRunFacts& run) {
   StepShape shape;
   shape.tokens = shape.decode_sequences = shape.decode_query_tokens = shape.scheduled_sequences =
       run.first.batch;
-  shape.sampled_sequences = run.sampled_sequences;
+  shape.sampled_sequences = static_cast<std::int32_t>(run.sampled_sequences);
   shape.decode_kv_tokens = run.decode_kv_tokens;
-  shape.decode_kv_max = run.decode_kv_max;
+  shape.decode_kv_max = static_cast<std::int32_t>(run.decode_kv_max);
   return shape;
 }
 

@@ -16,7 +16,9 @@ class LongestGap {
   // Steps come in order. Several at once, where nobody will ask from within: the last and the longest.
   void add(std::uint64_t step, SimTime gap) {
     while (!gaps_.empty() && gaps_.back().gap <= gap) gaps_.pop_back();
-    gaps_.push_back({step, gap});
+    Entry& entry = gaps_.emplace_back();
+    entry.step = step;
+    entry.gap = gap;
   }
   // Among the steps from that one on; none if there is none.
   SimTime since(std::uint64_t step) const {
@@ -28,7 +30,7 @@ class LongestGap {
 
  private:
   struct Entry {
-    std::uint64_t step;
+    std::uint64_t step = 0;
     SimTime gap;
   };
   std::vector<Entry> gaps_;  // steps ascend, gaps descend

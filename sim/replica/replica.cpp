@@ -136,7 +136,7 @@ void Replica::end_step(SimTime now) {
   propose_drafts(*step);
   if (step->record.prefill_tokens > 0) credit_prefill(*step, now);
   emit_tokens(update_, now);
-  const StepRecord& record = complete_record(*step, config_.id, steps_ - 1);
+  const StepRecord& record = complete_record(*step, steps_ - 1);
   if (tells_facts()) tell_step(*step, record);
   for (Observer* o : step_observers_) o->on_step(record);
   last_step_end_ = now;
@@ -275,7 +275,10 @@ void Replica::depart(ActiveSequence& a, SimTime now, bool failed, std::string re
   for (SimTime p : record.split) sum += p;
   SIM_CHECK(sum == now - record.arrival, "INV-3: the latency parts sum to E2EL");
   for (Observer* o : observers_) o->on_finish(record);
-  departures_.push_back({request.id, request.session_id, request.prompt_tokens});
+  Departure& departure = departures_.emplace_back();
+  departure.request = request.id;
+  departure.session = request.session_id;
+  departure.prompt_tokens = request.prompt_tokens;
   ++departed_;
   // A sequence that ends unforeseen may be part of a step in flight: its place is kept until then.
   const std::uint64_t after_steps = steps_ + in_flight_.size();

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "sim/core/errors.h"
+#include "sim/core/in_place.h"
 #include "sim/replica/replica.h"
 
 namespace headway {
@@ -21,6 +22,7 @@ SimTime Replica::start_steps(SimTime now) {
     std::unique_ptr<ReplicaStep> step;
     if (spare_steps_.empty()) {
       step = std::make_unique<ReplicaStep>();
+      step->record.replica = config_.id;
     } else {
       step = std::move(spare_steps_.back());
       spare_steps_.pop_back();
@@ -111,7 +113,7 @@ void Replica::admit_plan(ReplicaStep& step, SimTime now) {
     });
   }
   step.only_decodes = all_ran && record.decode_tokens == plan.batch();
-  step.kv = scheduler_->kv_usage();
+  make_in_place(step.kv, [&] { return scheduler_->kv_usage(); });
   record.running = scheduler_->running();
   record.waiting = scheduler_->waiting();
   SIM_CHECK(sequences_ == record.running + record.waiting,
@@ -124,7 +126,7 @@ void Replica::admit_plan(ReplicaStep& step, SimTime now) {
 
 void Replica::price(ReplicaStep& step) {
   shape_of(step.plan, shape_);
-  step.cost = cost_->price(shape_);
+  make_in_place(step.cost, [&] { return cost_->price(shape_); });
   add_own_work(step);
   step.decode_only_us = step.cost.gpu_us;
   if (step.record.prefill_tokens == 0) return;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sim/core/errors.h"
+#include "sim/core/in_place.h"
 #include "sim/replica/decode_run.h"
 #include "sim/replica/replica.h"
 
@@ -147,7 +148,7 @@ void Replica::settle_run(const RunPart& ended, std::int64_t repeated) {
 
 void Replica::tell_run(ReplicaStep& front, const RunPart& ended) {
   DecodeRunRecord& record = room_->record;
-  record.first = complete_record(front, config_.id, steps_);
+  write_record(front, steps_, record.first);
   record.gaps_ns = {run_.gaps_ns.data(), static_cast<std::size_t>(ended.steps)};
   record.last_end = ended.last_end;
   record.prices = prices_.get();
@@ -209,17 +210,20 @@ void Replica::move_in_flight(const RunPart& ended, std::int64_t steps) {
     GatheredDecodes& decodes = step.plan.decodes;
     decodes.kv_tokens += steps * decodes.sequences;
     decodes.kv_max += static_cast<std::int32_t>(steps);
-    step.cost = reads_runs_ ? run_.cost.at(static_cast<std::size_t>(i))
-                            : room_->cost.at(static_cast<std::size_t>(m));
+    make_in_place(step.cost, [&] {
+      return reads_runs_ ? run_.cost.at(static_cast<std::size_t>(i))
+                         : room_->cost.at(static_cast<std::size_t>(m));
+    });
     step.decode_only_us = step.cost.gpu_us;
     step.record.running = running;
     step.start = end;
     step.end = end += run_.gap(i);
     const std::int64_t taken = run_.taken_by(i) - run_.given_back.blocks;
     step.kv = kv;
-    step.kv.held_blocks += taken;
-    step.kv.free_blocks -= taken;
-    step.kv.tokens_stored += i * step.record.decode_tokens - run_.given_back.tokens;
+    step.kv.held_blocks = kv.held_blocks + taken;
+    step.kv.free_blocks = kv.free_blocks - taken;
+    step.kv.tokens_stored =
+        kv.tokens_stored + i * step.record.decode_tokens - run_.given_back.tokens;
   }
   last_start_ = in_flight_.back()->start;
   run_.shape_at(steps + depth - 1, shape_);

@@ -4,6 +4,16 @@
 
 namespace headway {
 
+namespace {
+
+void add_chunk(const ScheduledSequence& entry, StepShape& shape) {
+  PrefillChunk& chunk = shape.prefill.emplace_back();
+  chunk.new_tokens = entry.num_tokens;
+  chunk.context_tokens = entry.computed_before;
+}
+
+}  // namespace
+
 void shape_of(const StepPlan& plan, StepShape& shape) {
   shape.clear();
   const GatheredDecodes& decodes = plan.decodes;
@@ -15,12 +25,12 @@ void shape_of(const StepPlan& plan, StepShape& shape) {
     shape.tokens += entry.num_tokens;
     if (entry.refines) {  // every token of the block looks at all before it and needs its logits
       shape.sampled_sequences += entry.num_tokens;
-      shape.prefill.push_back({entry.num_tokens, entry.computed_before});
+      add_chunk(entry, shape);
       continue;
     }
     if (entry.samples) shape.sampled_sequences += 1 + entry.draft_tokens;
     if (entry.prefill) {
-      shape.prefill.push_back({entry.num_tokens, entry.computed_before});
+      add_chunk(entry, shape);
       continue;
     }
     const std::int32_t kv = entry.computed_before + entry.num_tokens;
@@ -39,7 +49,7 @@ void leave_prefill_out(const StepPlan& plan, StepShape& shape) {
   for (const ScheduledSequence& entry : plan.scheduled) {
     if (entry.prefill && entry.samples) shape.sampled_sequences -= 1 + entry.draft_tokens;
     if (!entry.refines) continue;
-    shape.prefill.push_back({entry.num_tokens, entry.computed_before});
+    add_chunk(entry, shape);
     shape.tokens += entry.num_tokens;
     shape.scheduled_sequences += 1;
   }
@@ -58,9 +68,10 @@ void add_other(StepCost& cost, double us, Coverage from) {
   add_other(cost, other);
 }
 
-const StepRecord& complete_record(ReplicaStep& step, std::uint32_t replica, std::uint64_t index) {
-  StepRecord& record = step.record;
-  record.replica = replica;
+namespace {
+
+// What is known when the step has ended.
+void write_end(const ReplicaStep& step, std::uint64_t index, StepRecord& record) {
   record.step = index;
   record.start = step.start;
   record.duration = step.end - step.start;
@@ -74,7 +85,28 @@ const StepRecord& complete_record(ReplicaStep& step, std::uint32_t replica, std:
   static_assert(sizeof record.by_class_us == sizeof step.cost.by_class_us);
   record.by_class_us = step.cost.by_class_us;
   record.coverage_us = step.cost.coverage_us;
-  return record;
+}
+
+}  // namespace
+
+const StepRecord& complete_record(ReplicaStep& step, std::uint64_t index) {
+  write_end(step, index, step.record);
+  return step.record;
+}
+
+// A number at a time: whoever hears of it reads it at once (core/in_place.h).
+void write_record(const ReplicaStep& step, std::uint64_t index, StepRecord& to) {
+  const StepRecord& planned = step.record;
+  to.replica = planned.replica;
+  to.preempted = planned.preempted;
+  to.recomputed_tokens = planned.recomputed_tokens;
+  to.batch = planned.batch;
+  to.prefill_tokens = planned.prefill_tokens;
+  to.decode_tokens = planned.decode_tokens;
+  to.cached_tokens = planned.cached_tokens;
+  to.running = planned.running;
+  to.waiting = planned.waiting;
+  write_end(step, index, to);
 }
 
 }  // namespace headway

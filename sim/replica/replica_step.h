@@ -44,6 +44,8 @@ void add_other(StepCost& cost, const StepCost& other);
 void add_other(StepCost& cost, double us, Coverage from);
 // Writes times, costs and KV into the step's record, which is then complete; `index` counts the
 // replica's steps from 0.
-const StepRecord& complete_record(ReplicaStep& step, std::uint32_t replica, std::uint64_t index);
+const StepRecord& complete_record(ReplicaStep& step, std::uint64_t index);
+// The same, written elsewhere.
+void write_record(const ReplicaStep& step, std::uint64_t index, StepRecord& to);
 
 }  // namespace headway

@@ -265,13 +265,13 @@ void VllmV1::schedule_running(Sequence& s, std::int32_t num_tokens, StepPlan& pl
   const std::int32_t drafts =
       std::clamp(s.computed_tokens + num_tokens - confirmed, 0, s.draft_tokens);
   s.draft_tokens = 0;
-  plan.scheduled.push_back({.sequence = &s,
-                            .kind = ScheduledKind::kRunning,
-                            .computed_before = s.computed_tokens,
-                            .num_tokens = num_tokens,
-                            .draft_tokens = drafts,
-                            .prefill = s.computed_tokens < std::max(s.prompt_tokens, confirmed - 1),
-                            .preemptions = s.preemptions});
+  ScheduledSequence& entry = plan.scheduled.emplace_back();
+  entry.sequence = &s;
+  entry.computed_before = s.computed_tokens;
+  entry.num_tokens = num_tokens;
+  entry.draft_tokens = drafts;
+  entry.prefill = s.computed_tokens < std::max(s.prompt_tokens, confirmed - 1);
+  entry.preemptions = s.preemptions;
   budget_ -= num_tokens;
 }
 
@@ -332,12 +332,13 @@ bool VllmV1::admit(Sequence& s, StepPlan& plan) {
   s.computed_tokens = found;
   s.cached_tokens = std::min(found, s.prompt_tokens);
   s.draft_tokens = 0;
-  plan.scheduled.push_back({.sequence = &s,
-                            .kind = resumed ? ScheduledKind::kResumed : ScheduledKind::kNew,
-                            .computed_before = found,
-                            .num_tokens = num_tokens,
-                            .prefill = true,
-                            .preemptions = s.preemptions});
+  ScheduledSequence& entry = plan.scheduled.emplace_back();
+  entry.sequence = &s;
+  entry.kind = resumed ? ScheduledKind::kResumed : ScheduledKind::kNew;
+  entry.computed_before = found;
+  entry.num_tokens = num_tokens;
+  entry.prefill = true;
+  entry.preemptions = s.preemptions;
   budget_ -= num_tokens;
   return true;
 }

@@ -46,12 +46,12 @@ void Client::file_turn(Request&& request) {
 }
 
 void Client::push_due(SimTime time, Request&& request) {
-  due_.push_back(Due{time, std::move(request)});
+  due_.emplace_back(time, std::move(request));
   std::push_heap(due_.begin(), due_.end(), Later{});
 }
 
-std::optional<SimTime> Client::next_send() const {
-  if (full() || due_.empty()) return std::nullopt;
+SimTime Client::next_send() const {
+  if (full() || due_.empty()) return SimTime::never();
   return std::max(due_.front().time, place_free_);
 }
 

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <optional>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -30,9 +29,9 @@ class Client {
   // InputError: the source found a fault in its file while it was read (any call may throw it).
   Client(std::unique_ptr<RequestSource> source, std::int32_t max_concurrency);
 
-  // The instant of the next send as far as is known now; nullopt = none before some finish (or none
-  // at all: see drained()). Never before a finish that has been announced.
-  std::optional<SimTime> next_send() const;
+  // The instant of the next send as far as is known now; never = none before some finish (or none at
+  // all: see drained()). No sooner than a finish that has been announced.
+  SimTime next_send() const;
 
   // Sends that request. Its arrival is the instant it was sent. REQUIRES: next_send() <= now.
   Request pop(SimTime now);
@@ -48,6 +47,7 @@ class Client {
 
  private:
   struct Due {
+    Due(SimTime at, Request&& due) : time(at), request(std::move(due)) {}
     SimTime time;
     Request request;
   };

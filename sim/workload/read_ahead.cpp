@@ -11,7 +11,7 @@
 namespace headway {
 namespace {
 
-constexpr std::size_t kRequestsAChunk = 1024;
+constexpr std::size_t kRequestsAChunk = 4096;
 constexpr std::size_t kChunksAhead = 8;
 
 class ReadAhead final : public RequestSource {

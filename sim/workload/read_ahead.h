@@ -6,7 +6,7 @@
 
 namespace headway {
 
-// The same requests, read or drawn by a thread of its own a few thousand ahead. An error of the source
+// The same requests, read or drawn by a thread of its own some ten thousand ahead. An error of the source
 // is thrown by next() where the request would have been.
 std::unique_ptr<RequestSource> read_ahead(std::unique_ptr<RequestSource> source);
 

@@ -25,7 +25,9 @@ TEST_CASE("sum index: finds what a search finds, wherever the sums lie", "[unit]
         sum = sums[static_cast<std::size_t>(random.uniform_int(0, std::ssize(sums) - 1))];
       }
       const auto above = std::upper_bound(sums.begin(), sums.end(), sum);
-      REQUIRE(index.last_up_to(sums, sum) == static_cast<std::size_t>(above - sums.begin() - 1));
+      const std::int64_t* found =
+          index.last_up_to(sums.data(), sum, [](std::int64_t s) { return s; });
+      REQUIRE(found == sums.data() + (above - sums.begin() - 1));
     }
   }
 }

@@ -132,11 +132,11 @@ TEST_CASE("call log: numbers of any size", "[unit]") {
                          "gaps 4294967295 268435454" + now, "tokens 9223372036854775807" + now});
 }
 
-TEST_CASE("call log: full after a mebibyte, and longer entries fit", "[unit]") {
+TEST_CASE("call log: full after so many bytes, and longer entries fit", "[unit]") {
   CallLog log;
   std::int64_t calls = 0;
   while (!log.full()) log.tokens(++calls, SimTime());
-  CHECK(calls == (1 << 20) / 16);
+  CHECK(calls == CallLog::kFullBytes / 16);
   RequestRecord request;
   request.finish_reason.assign(3 << 20, 'x');
   log.finish(request);

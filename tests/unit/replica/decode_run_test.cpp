@@ -87,7 +87,7 @@ TEST_CASE("decode run: an observer finds the steps laid out as the replica timed
   REQUIRE(b.lay_out(3));
   const auto prices = std::make_shared<const RunPrices>(b.model);
   DecodeRunRecord record;
-  record.first.batch = record.sampled_sequences = 2;
+  record.sampled_sequences = record.first.batch = 2;
   record.first.start = nanoseconds(500);
   record.first.duration = nanoseconds(500);
   record.gaps_ns = {b.run.gaps_ns.data(), 4};

@@ -56,7 +56,7 @@ TEST_CASE("an open loop sends at the arrivals, whatever finishes", "[unit][clien
   CHECK(last.held == SimTime());
   CHECK(client.drained());
   CHECK(client.in_flight() == 3);
-  CHECK_FALSE(client.next_send());
+  CHECK(client.next_send() == SimTime::never());
   CHECK_THROWS_AS(client.pop(s(9)), InternalError);
 }
 
@@ -76,7 +76,7 @@ TEST_CASE("a closed loop holds requests; their clock starts when they are sent",
   Client client = make({{0}, {1}, {2}, {9}}, 2);
   client.pop(s(0));
   client.pop(s(1));
-  CHECK_FALSE(client.next_send());  // both places taken
+  CHECK(client.next_send() == SimTime::never());  // both places taken
   CHECK_FALSE(client.drained());
   client.on_finish(0, -1, s(5));
   REQUIRE(client.next_send() == s(5));
@@ -112,7 +112,7 @@ TEST_CASE("a closed loop never has more than its limit in flight", "[unit][clien
   std::set<std::uint64_t> live;
   std::uint64_t expected = 0;
   for (double now = 0; !client.drained(); now += 1) {
-    while (client.next_send() && *client.next_send() <= s(now)) {
+    while (client.next_send() <= s(now)) {
       const Request r = client.pop(s(now));
       CHECK(r.id == expected++);
       live.insert(r.id);
@@ -130,7 +130,7 @@ TEST_CASE("a turn is sent think_time after the answer before it", "[unit][client
   Client client = make({{0, 7}, {1, 7, 2.5}, {1, -1}});
   CHECK(client.pop(s(0)).turn == 0);
   CHECK(client.pop(s(1)).id == 2);  // another request is not kept back
-  CHECK_FALSE(client.next_send());
+  CHECK(client.next_send() == SimTime::never());
   CHECK_FALSE(client.drained());
   client.on_finish(0, 7, s(10));
   REQUIRE(client.next_send() == s(12.5));
@@ -170,8 +170,8 @@ TEST_CASE("turns of one session never overlap and keep their order", "[unit][cli
   std::vector<std::pair<SimTime, Request>> live;
   std::vector<std::int32_t> next_turn(3, 0);
   while (!client.drained() || !live.empty()) {
-    if (client.next_send()) {
-      const Request r = client.pop(*client.next_send());
+    if (client.next_send() < SimTime::never()) {
+      const Request r = client.pop(client.next_send());
       for (const auto& other : live) CHECK(other.second.session_id != r.session_id);
       CHECK(r.turn == next_turn[static_cast<std::size_t>(r.session_id)]++);
       live.emplace_back(r.arrival + s(2), r);
@@ -189,7 +189,7 @@ TEST_CASE("a held turn counts from the instant its think time ended", "[unit][cl
   client.pop(s(0));
   client.on_finish(0, 7, s(2));
   CHECK(client.pop(s(2)).id == 2);  // due since 0.5; the turn is due at 3
-  CHECK_FALSE(client.next_send());
+  CHECK(client.next_send() == SimTime::never());
   client.on_finish(2, -1, s(8));
   const Request turn = client.pop(s(8));
   CHECK(turn.id == 1);

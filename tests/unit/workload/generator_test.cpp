@@ -215,9 +215,9 @@ TEST_CASE("a client walks generated conversations turn by turn", "[unit][client]
     const auto soonest =
         std::min_element(flights.begin(), flights.end(),
                          [](const Flight& a, const Flight& b) { return a.finish < b.finish; });
-    const auto send = client.next_send();
-    if (send && (flights.empty() || *send < soonest->finish)) {
-      const Request r = client.pop(*send);
+    const SimTime send = client.next_send();
+    if (send < SimTime::never() && (flights.empty() || send < soonest->finish)) {
+      const Request r = client.pop(send);
       ++sent;
       if (r.turn > 0) CHECK(r.arrival - r.held >= finished[r.session_id] + r.think_time);
       flights.push_back({r.arrival + SimTime::from_seconds(3), r});
