@@ -30,6 +30,7 @@ struct TransferEvent {      // the KV of one of them is there
   std::uint32_t transfer;
 };
 
-using EventBody = std::variant<AdmitEvent, WakeEvent, ExpiryEvent, FleetEvent, PlaceEvent, TransferEvent>;
+using EventBody =
+    std::variant<AdmitEvent, WakeEvent, ExpiryEvent, FleetEvent, PlaceEvent, TransferEvent>;
 
 }  // namespace headway

@@ -7,8 +7,8 @@
 
 namespace headway {
 
-// Finds a place among entries of ascending sums. They are looked up by cells of equal width, of which there are
-// about as many as sums, so that a cell has few of them, as a rule.
+// Finds a place among entries of ascending sums. They are looked up by cells of equal width, of which
+// there are about as many as sums, so that a cell has few of them, as a rule.
 class SumIndex {
  public:
   // REQUIRES: ascending, none below 0; not empty.

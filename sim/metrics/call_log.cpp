@@ -155,7 +155,8 @@ void CallLog::tell(Observer& observer, DecodeRunBuffers& buffers) const {
         break;
       }
       default: {
-        const Wide numbers = head.count() == kWide ? log.take<Wide>() : Wide{head.count(), head.number()};
+        const Wide numbers =
+            head.count() == kWide ? log.take<Wide>() : Wide{head.count(), head.number()};
         const SimTime now = SimTime::from_ns(head.now_ns);
         tell_numbers(head.kind(), numbers.count, numbers.number, now, observer);
       }

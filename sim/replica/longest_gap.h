@@ -16,7 +16,7 @@ class LongestGap {
   // Steps come in order. Several at once, where nobody will ask from within: the last and the longest.
   void add(std::uint64_t step, SimTime gap) {
     while (!gaps_.empty() && gaps_.back().gap <= gap) gaps_.pop_back();
-    Entry& entry = gaps_.emplace_back();
+    Entry& entry = gaps_.emplace_back();  // not copied: core/in_place.h
     entry.step = step;
     entry.gap = gap;
   }

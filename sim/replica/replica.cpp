@@ -275,7 +275,7 @@ void Replica::depart(ActiveSequence& a, SimTime now, bool failed, std::string re
   for (SimTime p : record.split) sum += p;
   SIM_CHECK(sum == now - record.arrival, "INV-3: the latency parts sum to E2EL");
   for (Observer* o : observers_) o->on_finish(record);
-  Departure& departure = departures_.emplace_back();
+  Departure& departure = departures_.emplace_back();  // not copied: core/in_place.h
   departure.request = request.id;
   departure.session = request.session_id;
   departure.prompt_tokens = request.prompt_tokens;

@@ -95,6 +95,7 @@ const StepRecord& complete_record(ReplicaStep& step, std::uint64_t index) {
 }
 
 // A number at a time: whoever hears of it reads it at once (core/in_place.h).
+static_assert(sizeof(StepRecord) == 224, "a number more is to be written here");
 void write_record(const ReplicaStep& step, std::uint64_t index, StepRecord& to) {
   const StepRecord& planned = step.record;
   to.replica = planned.replica;

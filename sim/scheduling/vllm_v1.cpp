@@ -265,7 +265,7 @@ void VllmV1::schedule_running(Sequence& s, std::int32_t num_tokens, StepPlan& pl
   const std::int32_t drafts =
       std::clamp(s.computed_tokens + num_tokens - confirmed, 0, s.draft_tokens);
   s.draft_tokens = 0;
-  ScheduledSequence& entry = plan.scheduled.emplace_back();
+  ScheduledSequence& entry = plan.scheduled.emplace_back();  // not copied: core/in_place.h
   entry.sequence = &s;
   entry.computed_before = s.computed_tokens;
   entry.num_tokens = num_tokens;
@@ -332,7 +332,7 @@ bool VllmV1::admit(Sequence& s, StepPlan& plan) {
   s.computed_tokens = found;
   s.cached_tokens = std::min(found, s.prompt_tokens);
   s.draft_tokens = 0;
-  ScheduledSequence& entry = plan.scheduled.emplace_back();
+  ScheduledSequence& entry = plan.scheduled.emplace_back();  // not copied: core/in_place.h
   entry.sequence = &s;
   entry.kind = resumed ? ScheduledKind::kResumed : ScheduledKind::kNew;
   entry.computed_before = found;
